@@ -32,7 +32,8 @@ pub use persistent::{PersistentRequest, start_all};
 ///
 /// Dropping it does not block. A receive that has not matched a message is cancelled; any other operation continues,
 /// since other ranks need it, and its buffers are freed when it is complete. The message of a receive that is dropped is
-/// lost, which is an error at the end of a job that finds mistakes between ranks.
+/// lost, which is an error at the end of a job that finds mistakes between ranks, unless the program has seen that the
+/// receive is complete.
 ///
 /// ```
 /// mpj::local::run(1, |world| {
@@ -272,8 +273,8 @@ impl<T: Datatype> Drop for Request<T> {
     fn drop(&mut self) {
         match (self.operation.take_open(), self.steps.take()) {
             (Some(request), steps) => {
-                let Self { communicator, is_receive, .. } = self;
-                if *is_receive {
+                let Self { communicator, operation, is_receive, .. } = self;
+                if *is_receive && !operation.is_seen() {
                     communicator.device.drop_receive(&request, communicator.context);
                 }
                 let buffers = (std::mem::take(&mut self.data), std::mem::take(&mut self.buffer));
@@ -431,8 +432,9 @@ impl PointToPoint {
     ) -> Result<mpjdev::Request, Error> {
         let (device, context, peer) = (&self.device, self.context, self.peer(dest)?);
         let data = self.step(source(buffer))?;
-        let _said = self.describe::<T>(Location::caller());
-        self.started(device.isend(data, peer, tag, context, mode), Some(tag))
+        let (place, to) = (Location::caller(), (peer, tag, context));
+        let describe = || self.describe::<T>(place);
+        self.started(device.isend_described(data, to, mode, describe), Some(tag))
     }
 
     /// Starts to receive into a buffer, which the caller keeps untouched until the operation has ended (Q1).
@@ -446,7 +448,8 @@ impl PointToPoint {
         let (source, tag) = (self.sender(source)?, tag.value());
         let (device, context) = (&self.device, self.context);
         let into = self.step(sink(buffer))?;
-        let _said = self.describe::<T>(Location::caller());
-        self.started(device.irecv(into, source, tag, context), tag)
+        let place = Location::caller();
+        let describe = || self.describe::<T>(place);
+        self.started(device.irecv_described(into, source, tag, context, describe), tag)
     }
 }

@@ -1,5 +1,7 @@
 //! The request of the device that a request of this crate stands for, until a program has its outcome.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use mpjdev::{Device, Error, Status};
 
 use crate::communicator::PointToPoint;
@@ -11,6 +13,8 @@ pub(crate) struct Operation {
     /// The request, while the operation is under way as far as is known.
     open: Option<mpjdev::Request>,
     outcome: Option<Outcome>,
+    /// Whether the program was told that the operation is complete.
+    is_seen: AtomicBool,
 }
 
 /// How an operation has ended.
@@ -18,7 +22,7 @@ pub type Outcome = Result<Status, Box<Error>>;
 
 impl Operation {
     pub fn new(request: mpjdev::Request) -> Self {
-        Self { open: Some(request), outcome: None }
+        Self { open: Some(request), ..Self::default() }
     }
 
     /// Returns whether the outcome is still to come.
@@ -71,7 +75,7 @@ impl Operation {
     /// Returns the outcome, if it is there, and leaves it.
     pub fn status(&self, device: &Device) -> Result<Option<Status>, Error> {
         match (&self.open, &self.outcome) {
-            (Some(request), _) => device.istatus(request)?.transpose(),
+            (Some(request), _) => self.look(request, device)?.transpose(),
             (None, Some(Ok(status))) => Ok(Some(*status)),
             (None, Some(Err(error))) => Err(Error::clone(error)),
             (None, None) => Err(Error::Request),
@@ -81,9 +85,26 @@ impl Operation {
     /// Returns whether a wait would not have to wait.
     pub fn is_done(&self, device: &Device) -> Result<bool, Error> {
         match &self.open {
-            Some(request) => Ok(device.istatus(request)?.is_some()),
+            Some(request) => Ok(self.look(request, device)?.is_some()),
             None => Ok(true),
         }
+    }
+
+    /// Returns whether [`Operation::status`] or [`Operation::is_done`] has told the program that it is complete.
+    pub fn is_seen(&self) -> bool {
+        self.is_seen.load(Ordering::Relaxed)
+    }
+
+    fn look(
+        &self,
+        request: &mpjdev::Request,
+        device: &Device,
+    ) -> Result<Option<Result<Status, Error>>, Error> {
+        let status = device.istatus(request)?;
+        if status.is_some() {
+            self.is_seen.store(true, Ordering::Relaxed);
+        }
+        Ok(status)
     }
 
     fn take_outcome(&mut self) -> Result<Status, Error> {

@@ -281,11 +281,12 @@ impl PointToPoint {
         let (device, context) = (&self.device, self.context);
         let data = self.step(data)?;
         let into = self.step(into)?;
-        let said = self.describe::<U>(Location::caller());
-        let receive = self.started(device.irecv(into, source, recv_tag, context), recv_tag)?;
-        drop(said);
-        let _said = self.describe::<T>(Location::caller());
-        let sent = device.send(data, peer, send_tag, context, Mode::Standard);
+        let place = Location::caller();
+        let receive =
+            device.irecv_described(into, source, recv_tag, context, || self.describe::<U>(place));
+        let receive = self.started(receive, recv_tag)?;
+        let to = (peer, send_tag, context);
+        let sent = device.send_described(data, to, Mode::Standard, || self.describe::<T>(place));
         if let Err(error) = self.sent(sent, send_tag) {
             // The borrow of the buffer ends with this call, so the receive must have ended (PP1).
             let _ = self.device.cancel(&receive);

@@ -42,8 +42,9 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
         let on: &PointToPoint = self.check()?;
         let peer = on.peer(dest)?;
         let data = on.step(source(&view))?;
-        let _said = on.describe::<V::Element>(Location::caller());
-        let request = on.device.isend(data, peer, tag, on.context, Mode::Standard);
+        let (to, place) = ((peer, tag, on.context), Location::caller());
+        let describe = || on.describe::<V::Element>(place);
+        let request = on.device.isend_described(data, to, Mode::Standard, describe);
         let request = self.keep(on.started(request, Some(tag))?);
         Ok(self.request(request, view))
     }
@@ -77,8 +78,9 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
         let on: &PointToPoint = self.check()?;
         let (source, tag) = (on.sender(source.into())?, tag.into().value());
         let into = on.step(sink(&mut view))?;
-        let _said = on.describe::<V::Element>(Location::caller());
-        let request = on.device.irecv(into, source, tag, on.context);
+        let place = Location::caller();
+        let describe = || on.describe::<V::Element>(place);
+        let request = on.device.irecv_described(into, source, tag, on.context, describe);
         let request = self.keep(on.started(request, tag)?);
         Ok(self.request(request, view))
     }
