@@ -13,9 +13,10 @@
 //! - EX3: exit code 0 of a rank that joined is its program's claim of success. If the rank has not finished, the claim
 //!   stands as long as nobody waits for that rank: a batch system takes the exit code for the fate of the results, and
 //!   these do not suffer from a forgotten MPI_Finalize, so a note says so. It is a failure if another rank waits in
-//!   vain, at its end or in a deadlock; if not all ranks had joined; if the rank gave up before; if it is the code of a
-//!   script, which hides that of the program; and after the loss of another rank. Exit code 0 of a rank that never
-//!   joined is a success in a job that no rank joined: then the program does not use this library.
+//!   vain, at its end or in a deadlock; if not all ranks had joined; if the rank gave up before, or has found a mistake at
+//!   its end; if it is the code of a script, which hides that of the program; and after the loss of another rank. Exit
+//!   code 0 of a rank that never joined is a success in a job that no rank joined: then the program does not use this
+//!   library.
 //! - EX4: a rank that ends after the stop of the job was ended by that, whatever its code.
 //! - EX5: a rank that calls abort, or tells that it cannot communicate with another one, fails at that time, however and
 //!   whether its process ends.
@@ -26,6 +27,7 @@
 //! - EX8: when a job goes on without a lost rank, other ranks may have to give up too. They fail by their exit code.
 //!   Whatever that is, they are lost to the others from then on, and so is a rank that was let go and has ended.
 
+mod complaint;
 mod lost_hosts;
 mod names;
 mod verdict;
@@ -35,6 +37,7 @@ use std::collections::BTreeMap;
 use transport_lapi::adapters::{MAX_CONTEXTS, SPARE_CONTEXTS};
 use transport_lapi::bootstrap::control::{ControlMessage, MessageCounts, Queues};
 
+pub(crate) use complaint::Complaint;
 use lost_hosts::Host;
 pub(crate) use names::Names;
 pub(crate) use verdict::{Ending, Failure, Fault, Verdict};
@@ -61,24 +64,6 @@ pub(crate) enum Decision {
     Open { until: u64 },
     /// This rank failed first.
     Failed(Failure),
-}
-
-/// A panic or an error that a rank has reported.
-#[derive(Debug, Clone)]
-pub(crate) struct Complaint {
-    pub(crate) at: u64,
-    pub(crate) message: String,
-    /// Where it panicked; empty if it did not.
-    pub(crate) location: String,
-    /// The kernel's number of the thread.
-    pub(crate) thread: i32,
-}
-
-impl Complaint {
-    /// Whether it is about a panic.
-    pub(crate) fn is_panic(&self) -> bool {
-        !self.location.is_empty()
-    }
 }
 
 /// What is known of one rank.
@@ -134,6 +119,19 @@ impl Record {
         self.started.is_some() && self.joined && self.pid != self.started
     }
 
+    /// Whether it has found a mistake at its end.
+    pub(crate) fn is_mistaken(&self) -> bool {
+        self.complaints.iter().any(|said| said.is_mistake)
+    }
+
+    /// Enters a complaint.
+    fn complain(&mut self, complaint: Complaint) {
+        if self.complaints.len() == KEPT_COMPLAINTS {
+            self.complaints.remove(1);
+        }
+        self.complaints.push(complaint);
+    }
+
     /// Whether it gave up its place in the job.
     pub(crate) fn gave_up(&self) -> bool {
         self.gave_up.is_some()
@@ -180,7 +178,8 @@ impl Record {
 
     /// Whether its end with code 0 and without finishing is a failure (EX3).
     fn owes_more(&self, job: Facts) -> bool {
-        job.is_awaited || self.gave_up() || self.is_script() || job.lost_at.is_some()
+        let has_failed = self.gave_up() || self.is_mistaken();
+        has_failed || job.is_awaited || self.is_script() || job.lost_at.is_some()
     }
 
     /// Whether it ended with code 0 and without finishing, and nobody waits for it (EX3).
@@ -196,7 +195,8 @@ impl Record {
 
     /// Whether it waits at its end for the other ranks.
     fn is_at_its_end(&self) -> bool {
-        self.leaving && !self.finished && !self.dismissed && self.ended.is_none()
+        let is_through = self.finished || self.dismissed || self.is_mistaken();
+        self.leaving && !is_through && self.ended.is_none()
     }
 
     /// Whether it does nothing any more that another rank may wait for, though it need not have failed (EX8).
@@ -368,11 +368,13 @@ impl ExitLog {
             }
             ControlMessage::MetLoss { .. } => {}
             ControlMessage::Failed { at_nanos, message, location, thread } => {
-                if record.complaints.len() == KEPT_COMPLAINTS {
-                    record.complaints.remove(1);
-                }
                 let at = at_nanos.clamp(self.start, now);
-                record.complaints.push(Complaint { at, message, location, thread });
+                let is_mistake = false;
+                record.complain(Complaint { at, message, location, thread, is_mistake });
+            }
+            ControlMessage::Mistaken { at_nanos, message } => {
+                let (at, location, thread) = (at_nanos.clamp(self.start, now), String::new(), 0);
+                record.complain(Complaint { at, message, location, thread, is_mistake: true });
             }
         }
     }

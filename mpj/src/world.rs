@@ -295,6 +295,9 @@ impl World {
             let device = devices.find(|device| ptr::eq::<mpjdev::Device>(&***device, ended));
             finish(device.expect("it is one of these"), others_stay)
         });
+        if let Err(mistake @ mpjdev::Error::Unreceived(_)) = &left {
+            self.control.iter().for_each(|control| control.mistaken(&mistake.to_string()));
+        }
         self.communicator.device.answer(left)
     }
 
@@ -346,13 +349,12 @@ impl Drop for World {
         };
         let left = || {
             let error = leave().err()?;
-            let complaint = error.to_string();
             if matches!(error, Error::Device(mpjdev::Error::Unreceived(_))) {
-                // The program has not seen it.
-                self.control.iter().for_each(|control| control.mistaken(&complaint));
+                // All ranks have come, and this one has left.
                 let _ = self.departures.mistaken.set((self.rank(), error));
+                return None;
             }
-            Some(complaint)
+            Some(error.to_string())
         };
         let Some(complaint) = complaint.or_else(left) else { return };
         if let Some(control) = &self.control {

@@ -255,6 +255,15 @@ fn elements_that_fit_are_received() {
         kind: i32,
         place: [f64; 3],
     }
+    #[derive(Clone, Copy, PartialEq, Default, mpj::bytemuck::Zeroable, mpj::bytemuck::Pod)]
+    #[repr(transparent)]
+    struct Place([f64; 2]);
+    #[derive(Clone, Copy, mpj::Datatype)]
+    #[repr(C)]
+    struct Plain {
+        place: Place,
+        mass: f64,
+    }
     job_with(&checked(), 2, |world| {
         let other = 1 - world.rank();
         let particles = [Particle { kind: 7, place: [1.0, 2.0, 3.0] }; 2];
@@ -270,6 +279,10 @@ fn elements_that_fit_are_received() {
         assert_eq!(world.recv_vec::<f64>(other, 3).unwrap().0, [1.5]);
         world.send(&[0.0_f32; 0], other, 4).unwrap();
         assert_eq!(world.recv_vec::<i64>(other, 4).unwrap().0, []);
+        // What lies in bytes may be numbers.
+        let flat = [Plain { place: Place([1.5, 2.5]), mass: 3.5 }; 2];
+        world.send(&flat, other, 6).unwrap();
+        assert_eq!(world.recv_vec::<f64>(other, 6).unwrap().0, [1.5, 2.5, 3.5, 1.5, 2.5, 3.5]);
         // A message that is too long says so.
         world.send(&[1.5; 3], other, 5).unwrap();
         let long = world.recv(&mut [0.0; 2], other, 5).expect_err("too long");
@@ -309,10 +322,10 @@ fn messages_that_nobody_receives_are_reported_at_the_end() {
     };
     let said = mistaken(2, left).expect_err("nobody receives them");
     let expected = [
-        "rank 1: 7 messages were never received: 8 bytes from rank 0 with tag 5 in communicator world (2 int32_t at \
+        "rank 1: 7 messages were never received: 8 bytes from rank 0 of the job with tag 5 in communicator world (2 int32_t at \
          mpj/tests/checks.rs:",
-        "80000 bytes from rank 0 with tag 6 in communicator half (10000 double at mpj/tests/checks.rs:",
-        "1 bytes from rank 0 with tag 8 in communicator world (1 bytes at mpj/tests/checks.rs:",
+        "80000 bytes from rank 0 of the job with tag 6 in communicator half (10000 double at mpj/tests/checks.rs:",
+        "1 bytes from rank 0 of the job with tag 8 in communicator world (1 bytes at mpj/tests/checks.rs:",
         ", and 3 more; receive every message that is sent",
     ];
     expected.iter().for_each(|part| assert!(said.contains(part), "{part}: {said}"));
@@ -322,9 +335,19 @@ fn messages_that_nobody_receives_are_reported_at_the_end() {
     };
     let said = mistaken(2, taken).expect_err("nobody receives it");
     assert!(
-        said.contains("a message was never received: 8 bytes from rank 0 with tag 5"),
+        said.contains("a message was never received: 8 bytes from rank 0 of the job with tag 5"),
         "{said}"
     );
+    // In all contexts.
+    let options = Options { contexts: 2, ..checked() };
+    let in_both = mpj::local::run_with(&options, 2, |world| {
+        for context in 0..2 * (1 - world.rank()) {
+            world.on_endpoint(context).unwrap().send(&[1, 2], 1, context as i32).unwrap();
+        }
+    });
+    let said = in_both.expect_err("nobody receives them").to_string();
+    assert!(said.contains("2 messages were never received: 8 bytes"), "{said}");
+    assert!(said.contains("with tag 0 ") && said.contains("with tag 1 "), "{said}");
     // A rank that deals with it gets the error.
     let ended = mpj::local::run_with(&checked(), 2, |world| {
         if world.rank() == 0 {
@@ -343,4 +366,28 @@ fn messages_that_nobody_receives_are_reported_at_the_end() {
     let options = Options { checks: Some(false), ..Options::default() };
     let sent = mpj::local::run_with(&options, 2, |world| world.send(&[1], 1 - world.rank(), 0));
     assert!(sent.is_ok());
+}
+
+/// Whether a program has seen that a receive is complete makes the difference.
+#[test]
+fn receives_that_are_dropped_lose_their_messages_unless_the_program_knows_them() {
+    let dropped = |look: fn(&mpj::Request<i32>) -> bool, elements: usize| {
+        mistaken(2, move |world| {
+            if world.rank() == 0 {
+                return (0..6).for_each(|tag| world.send(&vec![7; elements], 1, tag).unwrap());
+            }
+            for tag in 0..6 {
+                world.probe(0, tag).unwrap();
+                let receive = world.irecv(vec![0; elements], 0, tag).unwrap();
+                while !look(&receive) {}
+            }
+        })
+    };
+    let said = dropped(|_| true, 2).expect_err("the program knows nothing of them");
+    for part in ["6 messages were never", "request that received it was dropped", ", and 2 more;"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    dropped(|receive| receive.is_done().unwrap(), 2).expect("it asks whether they are done");
+    dropped(|receive| receive.status().unwrap().is_some(), 2).expect("it asks for their status");
+    dropped(|_| true, 0).expect("they have nothing to lose");
 }

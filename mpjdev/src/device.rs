@@ -256,11 +256,8 @@ impl Device {
         self.context.settle();
         // No operation ends any more. What was to follow one may own this device.
         drop(never_run);
-        if let Some(unreceived) = unreceived {
-            return Err(unreceived);
-        }
         self.ended.store(true, Ordering::Relaxed);
-        Ok(have_come)
+        unreceived.map_or(Ok(have_come), Err)
     }
 
     /// Reports that this rank gives up. If the device reports to a launcher ([`Device::report_to`]), the launcher ends

@@ -56,11 +56,11 @@ pub enum Error {
     /// their end.
     #[error(
         "{} never received: {}{}; receive every message that is sent",
-        match .0.len() { 1 => "a message was".to_owned(), n => format!("{n} messages were") },
-        .0.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(", "),
-        match .0.len().saturating_sub(SHOWN) { 0 => String::new(), n => format!(", and {n} more") }
+        match .0.count { 1 => "a message was".to_owned(), n => format!("{n} messages were") },
+        .0.named.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        match .0.count.saturating_sub(.0.named.len() as u64) { 0 => String::new(), n => format!(", and {n} more") }
     )]
-    Unreceived(Arc<[Unreceived]>),
+    Unreceived(Arc<UnreceivedList>),
     /// A collective operation has failed on another rank, which therefore does not have what this rank waits for.
     #[error("rank {} failed in this call: {}", .0.rank, .0.text)]
     Failed(Arc<Failure>),
@@ -89,9 +89,6 @@ pub enum Error {
     Wireup(Arc<WireupError>),
 }
 
-/// How many unreceived messages are named.
-const SHOWN: usize = 4;
-
 /// A receive of other types than were sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -111,14 +108,47 @@ pub struct Misfit {
     pub received: String,
 }
 
+/// Messages that were never received. The first few are named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnreceivedList {
+    /// Some of them.
+    pub named: Vec<Unreceived>,
+    /// How many there are.
+    pub count: u64,
+}
+
+impl UnreceivedList {
+    /// How many are named.
+    const NAMED: usize = 4;
+
+    /// Adds a message, which is made only if it is named.
+    pub(crate) fn add(&mut self, message: impl FnOnce() -> Unreceived) {
+        if self.named.len() < Self::NAMED {
+            self.named.push(message());
+        }
+        self.count += 1;
+    }
+
+    /// Returns these messages and then `further`.
+    pub(crate) fn with(&self, further: &Self) -> Self {
+        let named = self.named.iter().chain(&further.named).take(Self::NAMED).cloned();
+        Self { named: named.collect(), count: self.count + further.count }
+    }
+
+    /// Returns the error about them, if there are any.
+    pub(crate) fn into_error(self) -> Option<Error> {
+        (self.count > 0).then(|| Error::Unreceived(self.into()))
+    }
+}
+
 /// A message that was never received.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{bytes} bytes from rank {source_rank} with tag {tag}{} ({about})",
+    "{bytes} bytes from rank {source_rank} of the job with tag {tag}{} ({about})",
     match .communicator.as_str() { "" => String::new(), name => format!(" in communicator {name}") }
 )]
 pub struct Unreceived {
-    /// The sender.
+    /// The sender, as a rank of the job.
     pub source_rank: u32,
     /// The tag.
     pub tag: i32,
@@ -184,6 +214,18 @@ impl Error {
                 _ => None,
             },
             _ => None,
+        }
+    }
+
+    /// Returns the error of a rank whose contexts have failed with this error and then `further`: messages that were never
+    /// received are counted together, and stand behind any other error.
+    #[must_use]
+    pub fn and(self, further: Self) -> Self {
+        match (self, further) {
+            (Self::Unreceived(first), Self::Unreceived(further)) => {
+                Self::Unreceived(first.with(&further).into())
+            }
+            (Self::Unreceived(_), other) | (other, _) => other,
         }
     }
 

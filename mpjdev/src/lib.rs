@@ -43,7 +43,7 @@ pub use call_names::{CONTEXT_IDS, Call};
 pub use description::{Described, Description, Elements, Types, shortened};
 pub use device::{CallMembers, Device, Ending, Message, Mode, Options};
 pub use envelope::{Failure, PeerError};
-pub use error::{Error, ErrorClass, Misfit, Unreceived};
+pub use error::{Error, ErrorClass, Misfit, Unreceived, UnreceivedList};
 pub use protocol::{Facts, HugeRange, Protocol, Row, Table, When};
 pub use request::{Request, Status};
 pub use state::{Members, ProtocolStats, State, Stats};

@@ -45,7 +45,34 @@ fn the_documents_show_the_report_of_each_mistake() {
             "{kind}: the page does not show {report}\n{}",
             outcome.stderr
         );
+        if ["unreceived", "dropped"].contains(&kind) {
+            let first = outcome.stderr.lines().next();
+            let is_told = |line: &str| line.ends_with(", and left messages that it never received");
+            assert!(first.is_some_and(is_told), "{kind}: {}", outcome.stderr);
+        }
     }
+}
+
+/// A program cannot make up for them at its end.
+#[test]
+fn messages_that_were_left_fail_a_rank_that_gets_the_error() {
+    let outcome = launch(PROGRAM).ranks(2).args(["left"]).expect(1);
+    let outcome = outcome.says("at the end: a message was never received: 8 bytes");
+    outcome.says("and left messages that it never received\nmpjrun:   it said: a message was never received: 8");
+}
+
+/// The error of a program says why it ended, and a message that it left may be a consequence.
+#[test]
+fn the_error_of_a_program_stands_before_the_messages_that_it_left() {
+    let script =
+        "\"$0\" unreceived; [ $MPJ_RANK = 0 ] || { echo 'Error: no such file' >&2; exit 1; }";
+    let job = launch("sh").ranks(2).args(["-c", script]).args([example("mistakes")]);
+    let outcome = job.expect(1);
+    let at =
+        |part: &str| outcome.stderr.find(part).unwrap_or_else(|| panic!("{part}: {outcome:?}"));
+    assert!(
+        at("it printed last: Error: no such file") < at("it said: a message was never received")
+    );
 }
 
 /// Ranks that differ in what they ask for agree that nothing is checked.

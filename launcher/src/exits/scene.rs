@@ -35,3 +35,8 @@ pub(crate) fn complain(exit_log: &mut ExitLog, rank: u32, at: u64, text: &str, p
     let failed = ControlMessage::Failed { at_nanos: at, message, location, thread: 0 };
     exit_log.note(rank as usize, failed, ms(1_000));
 }
+
+pub(crate) fn mistake(exit_log: &mut ExitLog, rank: u32, at: u64, text: &str) {
+    let mistaken = ControlMessage::Mistaken { at_nanos: at, message: text.to_owned() };
+    exit_log.note(rank as usize, mistaken, ms(1_000));
+}

@@ -48,8 +48,10 @@ pub(crate) fn in_brief(exit_log: &ExitLog, verdict: Verdict) -> Option<String> {
     let record = exit_log.records().get(rank)?;
     let panicked = record.complaints.iter().rfind(|said| !said.location.is_empty());
     let printed = last_words(record).map(|words| printable_lines(words).join("\n"));
+    // What it printed is why it ended; a mistake that it found at its end is not.
+    let said = record.complaints.last().filter(|said| !said.is_mistake || printed.is_none());
     let printed = printed.map_or(String::new(), |words| format!(": {words}"));
-    Some(match (panicked.or(record.complaints.last()), fault, record.ended) {
+    Some(match (panicked.or(said), fault, record.ended) {
         (_, Fault::Aborted(code), _) => format!("rank {rank} called abort with code {code}"),
         (_, Fault::Unreachable, _) => {
             format!("rank {rank} {}", printable_line(&record.unreachable))
@@ -134,6 +136,9 @@ fn unfinished_words(record: &Record, when: &str) -> String {
              pipefail, or exec)"
         );
     }
+    if record.is_mistaken() {
+        return format!("exited with code 0, {when}, and left messages that it never received");
+    }
     match (record.gave_up(), record.complaints.is_empty()) {
         (true, false) => format!(
             "{exited}, {when}: it dropped its World with an error, and so did not wait for the others; a program that has \
@@ -174,13 +179,15 @@ pub(super) fn complaints_of(exit_log: &ExitLog, rank: usize) -> String {
     text
 }
 
-/// What a rank has printed last that ended with an error of its program, about which it has not complained. The output of
-/// other ranks may stand between that and the report, and its lines need not name the rank.
+/// What a rank has printed last that ended with an error of its program, about which it has not complained: a mistake that
+/// it found at its end is another matter, unless that is what it printed. The output of other ranks may stand between that and the report, and its lines need not name the rank.
 fn last_words(record: &Record) -> Option<&str> {
     let is_error =
         matches!(record.ended, Some((Ending::Code(1..) | Ending::Signal(libc::SIGABRT), _)));
     let words = record.last_words.as_str();
-    (is_error && record.complaints.is_empty() && !words.is_empty()).then_some(words)
+    let mut complaints = record.complaints.iter();
+    let is_unsaid = complaints.all(|said| said.is_mistake && !words.contains(&said.message));
+    (is_error && is_unsaid && !words.is_empty()).then_some(words)
 }
 
 /// The complaints of all ranks that have not finished.

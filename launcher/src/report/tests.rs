@@ -18,7 +18,9 @@ use transport_lapi::bootstrap::control::{
 use transport_lapi::bootstrap::waits::{Blocked, CallCode, Phase, Space, TaskState, Wait};
 
 use super::*;
-use crate::exits::scene::{START, complain, exit_log, exit_log_of_hosts, finish, ms, panic};
+use crate::exits::scene::{
+    START, complain, exit_log, exit_log_of_hosts, finish, mistake, ms, panic,
+};
 use crate::exits::{Decision, Ending, Failure, Fault};
 use crate::hang::snapshot::{Activity, Seen};
 

@@ -33,7 +33,11 @@ pub enum LocalError {
         message: String,
     },
     /// A rank that left the job had messages that it never received. Only jobs that find mistakes between ranks notice.
-    #[error("rank {rank}: {error}")]
+    /// What the bodies returned is lost; it may tell why. A rank that calls [`World::finish`] gets this error there instead,
+    /// and the results are returned.
+    #[error(
+        "rank {rank}: {error} (what the ranks returned is dropped; World::finish returns this error to its rank instead)"
+    )]
     Mistaken {
         /// The rank.
         rank: usize,

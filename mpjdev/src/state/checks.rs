@@ -3,14 +3,16 @@
 //!
 //! - DN1: between what a peer tells of a message and that message comes no other message of that peer. So it belongs to
 //!   the next message that matches a receive or is kept.
+//!
+//! What is told of an unexpected message, some 300 bytes, is not counted as memory for unexpected messages.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rustc_hash::FxBuildHasher;
 use transport_lapi::Sink;
 
 use crate::description::{Description, Told};
-use crate::error::{Error, Misfit, Unreceived};
+use crate::error::{Error, Misfit, Unreceived, UnreceivedList};
 use crate::matching::Envelope;
 use crate::request::{self, Operation, Posted, Receiving, Status};
 use crate::state::State;
@@ -25,7 +27,7 @@ pub(crate) struct Checks {
     /// of an earlier one with its number.
     posted: HashMap<u32, Description, FxBuildHasher>,
     /// Messages whose receives the program has dropped.
-    lost: Vec<Unreceived>,
+    lost: UnreceivedList,
 }
 
 impl State {
@@ -107,7 +109,8 @@ impl State {
         self.requests.follow(key, Box::new(drop));
     }
 
-    /// Notes that the program drops the receive `key` in this context, if it has matched a message.
+    /// Notes that the program drops the receive `key` in this context, if it has matched a message. Without bytes nothing
+    /// is lost.
     pub(crate) fn lose(&mut self, key: u64, context: u32) {
         let status = match self.requests.get(key) {
             Some(Operation::Receiving(Receiving { matched, .. })) => {
@@ -116,24 +119,32 @@ impl State {
             Some(&Operation::Done { from, bytes }) => from.status(bytes),
             _ => return,
         };
+        if status.bytes == 0 {
+            return;
+        }
         let lost = self.unreceived_as(status, context, "the request that received it was dropped");
-        self.checks.iter_mut().for_each(|checks| checks.lost.push(lost.clone()));
+        if let Some(checks) = &mut self.checks {
+            checks.lost.add(|| lost);
+        }
     }
 
     /// Returns the error about messages that were told of and that no receive has got, if there are any. It is for the
     /// end of the job, when all have arrived.
     pub(crate) fn unreceived(&self) -> Option<Error> {
-        let lost = self.checks.as_ref()?.lost.iter().cloned();
-        let queued: Vec<u64> = self.matcher.unexpected().map(|(_, key)| *key).collect();
+        let lost = &self.checks.as_ref()?.lost;
+        let in_order = || self.matcher.unexpected().map(|(_, key)| *key);
+        let queued: HashSet<u64, FxBuildHasher> = in_order().collect();
         // Those that a matched probe has taken are not in the queue.
         let taken = self.unexpected.iter().map(|(key, _)| key).filter(|key| !queued.contains(key));
-        let left = queued.iter().copied().chain(taken).filter_map(|key| {
-            let Unexpected { source, tag, len, context, told, .. } = self.unexpected.get(key)?;
+        let mut left = UnreceivedList::default();
+        for message in in_order().chain(taken).filter_map(|key| self.unexpected.get(key)) {
+            let Unexpected { source, tag, len, context, told: Some(told), .. } = message else {
+                continue;
+            };
             let status = Status::new(*source, *tag, *len);
-            Some(self.unreceived_as(status, *context, &told.as_ref()?.text))
-        });
-        let all: Vec<_> = left.chain(lost).collect();
-        (!all.is_empty()).then(|| Error::Unreceived(all.into()))
+            left.add(|| self.unreceived_as(status, *context, &told.text));
+        }
+        left.with(lost).into_error()
     }
 
     fn unreceived_as(&self, message: Status, context: u32, about: &str) -> Unreceived {

@@ -5,6 +5,7 @@
 //! - `program pooled FIRST COUNT` plays them with a pool of threads.
 //! - `program spoilt SEED` plays a program that cannot end.
 //! - `program planted SEED` plays a program with a mistake.
+//! - `program left` sends a message that nobody receives; its receiver says so and ends well.
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         (Some("pooled"), &[first, count]) => pooled(first, count),
         (Some("spoilt"), &[seed]) => alone(|ranks| Program::spoilt(seed, ranks)),
         (Some("planted"), &[seed]) => alone(|ranks| Program::planted(seed, ranks).0),
+        (Some("left"), _) => left(),
         _ => return ExitCode::from(2),
     };
     match outcome {
@@ -52,6 +54,15 @@ fn correct(first: u64, count: u64) -> Result<(), Error> {
         })?;
     }
     world.finish()
+}
+
+fn left() -> Result<(), Error> {
+    let world = mpj::init()?;
+    if world.rank() == 0 {
+        world.send(&[1.5], 1, 5)?;
+    }
+    world.finish().unwrap_or_else(|error| eprintln!("at the end: {error}"));
+    Ok(())
 }
 
 fn pooled(first: u64, count: u64) -> Result<(), Error> {

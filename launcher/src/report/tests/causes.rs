@@ -106,6 +106,36 @@ fn an_error_that_was_dealt_with_and_not_said_so() {
     assert!(text.contains("ends with World::finish\nmpjrun:   it said: too long\n"), "{text}");
 }
 
+/// The report on a rank that left messages, printed something, and ended with this code, and in brief.
+fn left_messages(code: i32, printed: &str) -> (String, String) {
+    let mut job = joined(2);
+    mistake(&mut job, 1, ms(10), "a message was never received");
+    job.printed_last(1, printed.to_owned());
+    finish(&mut job, 0);
+    job.ended(0, Ending::Code(0), ms(11));
+    job.ended(1, Ending::Code(code), ms(20));
+    let verdict = Verdict::Failed(failure_of(&job));
+    (report(&job, verdict, ms(21)), in_brief(&job, verdict).expect("it has failed"))
+}
+
+#[test]
+fn messages_that_a_rank_left_are_told_behind_why_it_ended() {
+    let said = "mpjrun:   it said: a message was never received\n";
+    let brief = "rank 1 said: a message was never received";
+    let (text, in_brief) = left_messages(0, "");
+    let first =
+        "exited with code 0, 0.02 s after start, and left messages that it never received\n";
+    assert!(text.contains(&[first, said].concat()), "{text}");
+    assert_eq!(in_brief, brief);
+    let (text, in_brief) = left_messages(1, "Error: no such file");
+    let printed = "0.02 s after start\nmpjrun:   it printed last: Error: no such file\n";
+    assert!(text.contains(&[printed, said].concat()), "{text}");
+    assert_eq!(in_brief, "rank 1 exited with code 1: Error: no such file");
+    let (text, in_brief) = left_messages(1, "Error: a message was never received");
+    assert!(text.contains(&["0.02 s after start\n", said].concat()), "{text}");
+    assert_eq!(in_brief, brief);
+}
+
 #[test]
 fn a_complaint_that_is_no_panic_is_told_as_such() {
     let mut job = exit_log(1);

@@ -145,6 +145,13 @@ pub enum ControlMessage {
         /// A clause whose subject is the rank: which other one it cannot reach, why, and what to change.
         why: String,
     },
+    /// The rank has found a mistake of the program when all ranks had come to their end. It has done its part otherwise.
+    Mistaken {
+        /// When, by [`monotonic_nanos`].
+        at_nanos: u64,
+        /// The mistake.
+        message: String,
+    },
 }
 
 impl ControlMessage {
@@ -156,6 +163,7 @@ impl ControlMessage {
             | Self::Aborted { at_nanos, .. }
             | Self::GaveUp { at_nanos }
             | Self::Unreachable { at_nanos, .. }
+            | Self::Mistaken { at_nanos, .. }
             | Self::MetLoss { at_nanos, .. } => *at_nanos = at,
             _ => {}
         }
@@ -436,11 +444,11 @@ impl Control {
         })
     }
 
-    /// Says a mistake that this rank has found at its end on standard error, where no launcher reports it.
+    /// Reports a mistake of the program that this rank has found when all ranks had come to their end. An overlong text is
+    /// cut.
     pub fn mistaken(&self, message: &str) {
-        if let Line::Manager(job) = &self.line {
-            job.say(&format!("has found a mistake: {message}"));
-        }
+        let message = cut(message, MAX_TEXT).to_owned();
+        self.send(&ControlMessage::Mistaken { at_nanos: monotonic_nanos(), message });
     }
 
     /// Sends a message. Returns whether it was sent (L6).

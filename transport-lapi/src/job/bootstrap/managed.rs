@@ -175,6 +175,10 @@ impl ManagedJob {
                 let why = format!("rank {} {why}", self.exchange.rank());
                 self.exchange.abort(1, &why).is_ok()
             }
+            ControlMessage::Mistaken { message, .. } => {
+                self.say(&format!("has found a mistake: {message}"));
+                true
+            }
             _ => false,
         }
     }

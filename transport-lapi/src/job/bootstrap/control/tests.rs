@@ -45,7 +45,7 @@ fn golden_bytes() {
     let addresses = vec![b"ab".to_vec(), vec![7]];
     let endpoints =
         Endpoints { network: "net".to_owned(), client: "am".to_owned(), first: 4, addresses };
-    let golden: [(ControlMessage, &[u8]); 10] = [
+    let golden: [(ControlMessage, &[u8]); 11] = [
         (ControlMessage::Joined { pid: 0x1_0203 }, &[0, 0, 0, 0, 3, 2, 1, 0]),
         (ControlMessage::Finished, &[1, 0, 0, 0]),
         (
@@ -83,6 +83,10 @@ fn golden_bytes() {
         (
             ControlMessage::Unreachable { at_nanos: 3, why: "ca".to_owned() },
             b"\x0a\0\0\0\x03\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0ca",
+        ),
+        (
+            ControlMessage::Mistaken { at_nanos: 3, message: "no".to_owned() },
+            b"\x0b\0\0\0\x03\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0no",
         ),
     ];
     for (message, bytes) in golden {
