@@ -70,7 +70,8 @@ impl Communicator {
     /// * The function may communicate, and call services, also of ranks that wait for this one. While it waits, its thread
     ///   runs others on top of it: those of calls that functions have made on a deeper level of a chain of calls, and up to
     ///   three more of its own level; the rest waits until it returns. A chain has at most 16 levels. So a thread runs at
-    ///   most 64 functions at a time, and calls of services never block each other for ever.
+    ///   most 64 functions at a time, and calls of services of one context never block each other for ever. With
+    ///   several contexts this needs a progress thread in each.
     /// * A function goes on only after those on top of it have returned. So one that waits for a message must know that the
     ///   sender does not need this rank before.
     ///
