@@ -34,6 +34,7 @@ mod nest;
 mod tests;
 
 use head::{DEPTHS, HEAD, Head, Kind};
+use nest::When;
 
 /// The units of a rank's calls to another one (RC3).
 const WINDOW: u32 = 256;
@@ -370,15 +371,28 @@ impl Services {
         match head.kind {
             Kind::Call | Kind::Notice => {
                 self.state().active += 1;
-                let (services, depth) = (self.clone(), head.depth);
-                let incoming = Incoming { head, peer, rank, service, message };
-                nest::run(depth, move || services.carry_out(incoming));
+                self.clone().nest(Incoming { head, peer, rank, service, message });
                 Ok(())
             }
             Kind::Credit if self.refund(peer, head.depth, head.number) => Ok(()),
             Kind::Credit => Err((len, false)),
             kind => self.answered(peer, head, (kind, message)).ok_or((len, true)),
         }
+    }
+
+    /// Carries out a call when this thread may (RC1), or another one that makes progress.
+    fn nest(self: Arc<Self>, incoming: Incoming) {
+        nest::run(incoming.head.depth, move |when| match when {
+            When::Now => self.carry_out(incoming),
+            When::Later => {
+                let device = self.communicator.process().clone();
+                let device = device.device();
+                // If the device has failed, its calls say so.
+                let Ok((request, ending)) = self.begin_quiescence() else { return };
+                let _ = device.then(request, move |_| self.nest(incoming));
+                device.end(ending, Ok(Status::new(0, 0, 0)));
+            }
+        });
     }
 
     /// Ends the call that a message answers; `None` if there is none.
@@ -535,8 +549,10 @@ impl Services {
     /// Drops the handlers, at the end of the world.
     pub fn end_all(&self) {
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
-        let handlers = std::mem::take(&mut *handlers);
+        let ended = std::mem::take(&mut *handlers);
+        // What the program drops with them may call services.
         drop(handlers);
+        drop(ended);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -8,11 +8,13 @@
 //!   for which no handler waits, have the depth 0. A thread
 //!   runs a handler on top of others only if its call is deeper than the topmost one, or as deep while fewer than
 //!   [`ALIKE`] of this depth are there. Other calls wait in the thread until handlers have returned. So a thread runs at
-//!   most `DEPTHS * ALIKE` handlers at a time.
+//!   most `DEPTHS * ALIKE` handlers at a time. Of those that wait it runs only deeper ones on top of others.
 //! - RC2: no call waits forever for lack of a place. A call of depth `d` that waits does so for a topmost handler of depth
 //!   `d` or more, and so does one whose handler is not topmost. If that handler waits for calls, or for room for one,
 //!   these have the depth `d + 1` or more; and depths have an end. (Handlers that wait for messages of their own must
 //!   know who sends them.)
+//! - After its own handler, a frame runs at most as many others as waited then. It passes the rest back to the device,
+//!   so that the call in which it runs returns, however many calls come meanwhile.
 
 use std::cell::RefCell;
 
@@ -25,7 +27,16 @@ pub(super) const ALIKE: usize = 4;
 struct Nest {
     /// The depths of the calls whose handlers run, the topmost one last.
     depths: Vec<u8>,
-    waiting: Vec<(u8, Box<dyn FnOnce()>)>,
+    waiting: Vec<(u8, Handler)>,
+}
+
+/// Runs a handler now, or passes it back to the device.
+type Handler = Box<dyn FnOnce(When)>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    Now,
+    Later,
 }
 
 thread_local! {
@@ -50,24 +61,30 @@ pub(super) fn depth() -> Option<u8> {
 }
 
 /// Runs the handler of a call of this depth now, or when this thread has returned from others (RC1). It must not panic.
-pub(super) fn run(depth: u8, handler: impl FnOnce() + 'static) {
+pub(super) fn run(depth: u8, handler: impl FnOnce(When) + 'static) {
     if !NEST.with_borrow(|nest| nest.admits(depth)) {
         return NEST.with_borrow_mut(|nest| nest.waiting.push((depth, Box::new(handler))));
     }
-    NEST.with_borrow_mut(|nest| nest.depths.push(depth));
-    handler();
-    NEST.with_borrow_mut(|nest| nest.depths.pop());
-    while let Some((depth, handler)) = next() {
+    let run_now = |depth, handler: Handler| {
         NEST.with_borrow_mut(|nest| nest.depths.push(depth));
-        handler();
+        handler(When::Now);
         NEST.with_borrow_mut(|nest| nest.depths.pop());
+    };
+    run_now(depth, Box::new(handler));
+    for _ in 0..NEST.with_borrow(|nest| nest.waiting.len()) {
+        let Some((depth, handler)) = next() else { return };
+        run_now(depth, handler);
+    }
+    while let Some((_, handler)) = next() {
+        handler(When::Later);
     }
 }
 
-/// Takes the first handler that waits and may run now.
-fn next() -> Option<(u8, Box<dyn FnOnce()>)> {
+/// Takes the first handler that waits and may run now: on top of others, only a deeper one.
+fn next() -> Option<(u8, Handler)> {
     NEST.with_borrow_mut(|nest| {
-        let place = (0..nest.waiting.len()).find(|&at| nest.admits(nest.waiting[at].0))?;
+        let top = nest.depths.last();
+        let place = nest.waiting.iter().position(|(depth, _)| top.is_none_or(|top| depth > top))?;
         Some(nest.waiting.remove(place))
     })
 }
@@ -83,27 +100,27 @@ mod tests {
         let order = Rc::new(RefCell::new(Vec::new()));
         let note = |name: &'static str| {
             let order = order.clone();
-            move || order.borrow_mut().push(name)
+            move |_| order.borrow_mut().push(name)
         };
         let (first, deeper, equal, later) =
             (note("first"), note("deeper"), note("equal"), note("later"));
-        run(1, move || {
+        run(1, move |now| {
             assert_eq!(depth(), Some(2));
-            run(2, move || {
+            run(2, move |now| {
                 run(1, later);
-                deeper();
+                deeper(now);
             });
             run(1, equal);
-            first();
+            first(now);
         });
-        assert_eq!(*order.borrow(), ["deeper", "later", "equal", "first"]);
+        assert_eq!(*order.borrow(), ["deeper", "equal", "first", "later"]);
         assert_eq!(depth(), Some(0));
     }
 
     /// Runs handlers of one depth on top of each other, as many as there are, and returns how many there were at a time.
     fn pile(left: usize, at_a_time: &Rc<RefCell<Vec<usize>>>) {
         let seen = at_a_time.clone();
-        run(3, move || {
+        run(3, move |_| {
             seen.borrow_mut().push(NEST.with_borrow(|nest| nest.depths.len()));
             if left > 1 {
                 pile(left - 1, &seen);
@@ -119,13 +136,34 @@ mod tests {
         assert_eq!((at_a_time.len(), at_a_time.iter().max()), (10, Some(&ALIKE)));
     }
 
+    /// Handlers that each leave one more behind, as many as `left`, and count those that run and those passed back.
+    fn refill(left: u32, counts: &Rc<RefCell<[u32; 2]>>) {
+        let counted = counts.clone();
+        run(0, move |when| {
+            counted.borrow_mut()[usize::from(when == When::Later)] += 1;
+            if left > 0 && when == When::Now {
+                // On top of handlers of a deeper call, the next one waits.
+                let next = counted.clone();
+                run(1, move |_| refill(left - 1, &next));
+            }
+        });
+    }
+
+    #[test]
+    fn a_frame_ends_while_calls_keep_coming() {
+        let counts = Rc::default();
+        refill(1_000, &counts);
+        assert_eq!(counts.take(), [2, 1]);
+        assert!(NEST.with_borrow(|nest| nest.waiting.is_empty()));
+    }
+
     #[test]
     fn a_chain_of_calls_has_an_end() {
         fn deepen() -> u8 {
             let Some(depth) = depth() else { return 0 };
             let deepest = Rc::new(RefCell::new(0));
             let found = deepest.clone();
-            run(depth, move || *found.borrow_mut() = deepen().max(depth));
+            run(depth, move |_| *found.borrow_mut() = deepen().max(depth));
             deepest.take()
         }
         assert_eq!(deepen(), DEPTHS - 1);
