@@ -248,7 +248,7 @@ impl Services {
     /// not wait, and the depth of the call is 0, since nobody waits for it.
     ///
     /// # Errors
-    /// As [`Services::start`], but not that it is too deep; the loss of the rank may go unnoticed.
+    /// As [`Services::start`], but not that it is too deep.
     pub fn notify(&self, service: u32, rank: u32, mut message: Vec<u8>) -> Result<(), Error> {
         let (peer, cost) = (self.communicator.group().job_rank(rank)?, cost(&message));
         Head { number: 0, kind: Kind::Notice, depth: 0 }.write(&mut message);
@@ -261,6 +261,12 @@ impl Services {
                 let mut state = self.state();
                 let account = state.accounts.entry((peer, 0)).or_default();
                 if !account.queued.is_empty() || account.free < cost {
+                    if let Err(loss) = self.check_peer(peer, service) {
+                        // They would wait for ever.
+                        let lost = std::mem::take(&mut account.queued);
+                        state.sent -= lost.len() as u64;
+                        return Err(loss.into());
+                    }
                     account.queued.push_back((service, cost, message));
                     state.sent += 1;
                     return Ok(());
@@ -294,6 +300,12 @@ impl Services {
     fn begin(&self, service: u32, peer: u32) -> Result<(Request, Ending), Error> {
         let (device, context) = (self.communicator.device(), self.communicator.service_context());
         Ok(device.begin_with(Call::CallOfService, context, service as i32, peer as usize)?)
+    }
+
+    /// Checks that job rank `peer` is not lost.
+    fn check_peer(&self, peer: u32, service: u32) -> Result<(), mpjdev::Error> {
+        let (device, context) = (self.communicator.device(), self.communicator.service_context());
+        device.check_peer(peer as usize, context, service as i32)
     }
 
     /// Spends units for a call, and waits for them (RC3).

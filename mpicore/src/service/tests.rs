@@ -1,7 +1,7 @@
 //! Tests of services over ranks that are threads of this process, with messages that break their rules.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc;
+use std::sync::{Barrier, mpsc};
 use std::thread;
 
 use mpj_harness::watch;
@@ -113,6 +113,42 @@ fn handlers_do_not_wait_to_notify() {
         assert_eq!(count.load(Ordering::Relaxed), NOTICES);
         assert!(heard.recv().unwrap() < WINDOW / 4, "all of the window was used");
         world.device().finish().unwrap();
+    });
+}
+
+/// Notices to a lost rank are refused, and those that waited for room there are dropped.
+#[test]
+fn a_handler_learns_that_the_rank_it_notifies_is_lost() {
+    let both = Arc::new(Barrier::new(2));
+    run(move |world| {
+        let services = Services::new(world.clone()).unwrap();
+        counting(&services);
+        let (weak, process) = (Arc::downgrade(&services), world.process().clone());
+        let full = both.clone();
+        let flood = move |_, _: &[u8], _: &mut Vec<u8>| {
+            let services = weak.upgrade().unwrap();
+            let notify = || services.notify(0, 1, Services::message());
+            (0..2 * WINDOW).for_each(|_| notify().unwrap());
+            full.wait();
+            let failed = (0..1_000_000).find_map(|_| {
+                process.device().progress().unwrap();
+                notify().err()
+            });
+            assert_eq!(failed.and_then(|error| error.lost_rank()), Some(1));
+            let state = services.state();
+            assert!(state.accounts[&(1, 0)].queued.is_empty());
+            assert_eq!(state.sent, u64::from(WINDOW) + 1);
+            Ok(())
+        };
+        let flood = services.register(|_| Arc::new(flood)).unwrap();
+        if world.rank() == 0 {
+            let (request, answer) = services.start(flood, 0, Services::message()).unwrap();
+            world.device().iwait(request).unwrap();
+            answer.take().unwrap();
+        } else {
+            both.wait();
+            world.device().abort();
+        }
     });
 }
 

@@ -60,6 +60,16 @@ impl Device {
         Ok((Request::pending(key, device), Ending { key, device }))
     }
 
+    /// Checks whether a message to rank `peer` in `context` could still be sent.
+    ///
+    /// # Errors
+    /// As [`Device::begin_with`].
+    pub fn check_peer(&self, peer: usize, context: u32, tag: i32) -> Result<(), Error> {
+        let peer = self.check_rank(peer)?;
+        let session = self.session()?;
+        session.state.losses.check_send(peer, context, tag).map_err(|error| *error)
+    }
+
     /// Begins an operation that ends when those of all these requests have ended, whatever their outcomes, which stay
     /// with the requests. Waits for it count as waits for them in reports.
     ///
