@@ -16,7 +16,8 @@
 //! - RC5: a rank counts calls before it sends them, and those that it has carried out after their handlers have returned
 //!   and their answers were sent. If the sums over all ranks are equal, and twice the same, then no call is under way,
 //!   and nothing but a new call from outside of handlers can change that (the method of four counters by Mattern). A rank
-//!   tells its counts only while no handler runs on it, so that ranks wait for each other asleep.
+//!   reads counts only while none of their handlers runs, so that ranks wait for each other asleep. At the end of a world
+//!   the sums are those of all services, since a handler may call services of other communicators.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,6 +28,7 @@ use rustc_hash::FxHashMap;
 
 use crate::communicator::Communicator;
 use crate::error::{Error, ServiceError};
+use crate::process::Process;
 
 mod head;
 mod nest;
@@ -77,7 +79,7 @@ struct State {
     done: u64,
     /// Calls that have come and were not carried out, and what waits for there to be none.
     active: usize,
-    idle: Vec<Ending>,
+    idle: Vec<(Arc<Process>, Ending)>,
 }
 
 /// A call without an answer.
@@ -443,7 +445,9 @@ impl Services {
         state.active -= 1;
         let idle = if state.active == 0 { std::mem::take(&mut state.idle) } else { Vec::new() };
         drop(state);
-        idle.into_iter().for_each(|ending| self.end(ending));
+        for (process, ending) in idle {
+            process.device().end(ending, Ok(Status::new(0, 0, 0)));
+        }
     }
 
     /// Runs the handler of a call, and returns its answer with room for the head.
@@ -484,24 +488,21 @@ impl Services {
     /// [`ServiceError::InHandler`]; as for a barrier.
     pub fn quiesce(&self) -> Result<(), Error> {
         let device = self.communicator.device();
-        self.wait_until_quiet(|request| device.iwait(request).map(|_| true)).map(drop)
+        self.wait_until_quiet(&[], |request| device.iwait(request).map(|_| true)).map(drop)
     }
 
-    /// [`Services::quiesce`] at the end of the world, for [`mpjdev::Device::finish`], or with `alone` for
-    /// [`mpjdev::Device::finish_unless_dismissed`]. Returns `false` if the launcher has dismissed this rank.
+    /// [`Services::quiesce`] at the end of the world, for these and `others` of this rank together, which may be on other
+    /// communicators and in other contexts; theirs are called by ranks of this communicator only. `wait` waits for a
+    /// request of this device, and returns `false` if the launcher has dismissed this rank; then so does this.
     ///
     /// # Errors
     /// As [`Services::quiesce`].
-    pub fn quiesce_at_end(&self, alone: Option<bool>) -> Result<bool, mpjdev::Error> {
-        let device = self.communicator.device();
-        let quiet = self.wait_until_quiet(|request| match alone {
-            Some(alone) => device.iwait_unless_dismissed(request, alone),
-            None => {
-                let _within = Within::end(Call::Finish, false);
-                device.iwait(request).map(|_| true)
-            }
-        });
-        quiet.map_err(Error::into_device)
+    pub fn quiesce_at_end(
+        &self,
+        others: &[Arc<Self>],
+        wait: impl Fn(Request) -> Result<bool, mpjdev::Error>,
+    ) -> Result<bool, mpjdev::Error> {
+        self.wait_until_quiet(others, wait).map_err(Error::into_device)
     }
 
     /// Returns their communicator.
@@ -509,9 +510,10 @@ impl Services {
         &self.communicator
     }
 
-    /// Compares the counts of all ranks until no call is under way (RC5).
+    /// Compares the counts of all ranks until no call of these services and of others is under way (RC5).
     fn wait_until_quiet(
         &self,
+        others: &[Arc<Self>],
         wait: impl Fn(Request) -> Result<bool, mpjdev::Error>,
     ) -> Result<bool, Error> {
         if nest::depth() != Some(0) {
@@ -519,18 +521,21 @@ impl Services {
         }
         let mut before = None;
         loop {
-            let counts = loop {
-                let mut state = self.state();
-                if state.active == 0 {
-                    break vec![state.sent, state.done];
+            let mut counts = vec![0; 2];
+            for services in others.iter().map(|other| &**other).chain([self]) {
+                let mut state = services.state();
+                while state.active > 0 {
+                    let (idle, ending) = self.begin_quiescence()?;
+                    state.idle.push((self.communicator.process().clone(), ending));
+                    drop(state);
+                    if !wait(idle)? {
+                        return Ok(false);
+                    }
+                    state = services.state();
                 }
-                let (idle, ending) = self.begin_quiescence()?;
-                state.idle.push(ending);
-                drop(state);
-                if !wait(idle)? {
-                    return Ok(false);
-                }
-            };
+                counts[0] += state.sent;
+                counts[1] += state.done;
+            }
             let told = Arc::<Mutex<Option<Result<Vec<u64>, Error>>>>::default();
             let (request, ending) = self.begin_quiescence()?;
             let (place, process) = (told.clone(), self.communicator.process().clone());

@@ -135,18 +135,9 @@ impl RankDevice {
         Ok(services)
     }
 
-    /// Waits at the end of the world until no call of a service is under way; `wait` waits so for the services of one
-    /// communicator, and says whether to go on. All ranks take the communicators in the same order.
-    ///
-    /// # Errors
-    /// The first error of `wait`.
-    pub fn quiesce(
-        &self,
-        wait: impl Fn(&Services) -> Result<bool, mpjdev::Error>,
-    ) -> Result<bool, mpjdev::Error> {
-        // Handlers, which run meanwhile, find none of these locked.
-        let all: Vec<_> = self.services().values().cloned().collect();
-        all.iter().try_fold(true, |goes_on, services| Ok(goes_on && wait(services)?))
+    /// Returns the services of all communicators, in an order that is the same on all their ranks.
+    pub fn all_services(&self) -> Vec<Arc<Services>> {
+        self.services().values().cloned().collect()
     }
 
     /// Drops the handlers of all services, and what keeps the communicators of services.

@@ -21,7 +21,8 @@ use crate::error::{Error, ObjectError};
 ///
 /// The service of a rank may be called until the world ends, on all communicators that have services, even if the rank
 /// has dropped its handle. Before a world that is dropped or finished leaves the job, it waits until the calls of all
-/// ranks have been carried out.
+/// ranks have been carried out, those that functions make on other communicators and in other contexts, too, if one of
+/// the communicators with services has all ranks of the world.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};

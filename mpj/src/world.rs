@@ -2,6 +2,7 @@
 
 mod abort;
 pub mod local;
+mod quiescence;
 #[cfg(feature = "test")]
 pub mod testing;
 
@@ -14,10 +15,12 @@ use std::sync::{Arc, Once, OnceLock};
 
 use mpicore::job::{self, Job};
 use mpjdev::wireup::Control;
+use mpjdev::{Call, Within};
 
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::rank_device::RankDevice;
+use crate::world::quiescence::Quiescence;
 
 /// The communicator of all ranks of the job: MPI_COMM_WORLD, in context 0. Dropping it ends this rank's part in the
 /// job, in all contexts.
@@ -253,11 +256,15 @@ impl World {
         self.left = true;
         self.stop_progress();
         let deleted = self.delete_attributes();
+        let quiescence = Quiescence::new(&self);
         self.leave(|device, _| {
-            device.quiesce(|services| services.quiesce_at_end(None))?;
-            device.end_services();
+            quiescence.wait(device, |request| {
+                let _within = Within::end(Call::Finish, false);
+                device.iwait(request).map(|_| true)
+            })?;
             device.finish().map(|()| true)
         })?;
+        drop(quiescence);
         deleted
     }
 
@@ -285,9 +292,9 @@ impl World {
     }
 
     /// Leaves the job after `finish`, as [`job::leave`] does.
-    fn leave(
-        &self,
-        finish: impl Fn(&RankDevice, bool) -> Result<bool, mpjdev::Error> + Sync,
+    fn leave<'w>(
+        &'w self,
+        finish: impl Fn(&'w RankDevice, bool) -> Result<bool, mpjdev::Error> + Sync,
     ) -> Result<(), Error> {
         let devices: Vec<&mpjdev::Device> = self.devices().map(|device| &**device).collect();
         let left = job::leave(&devices, self.control.as_ref(), |ended, others_stay| {
@@ -340,11 +347,12 @@ impl Drop for World {
             // A `main` that returns an error drops its world before it prints the error. If the job hangs because of
             // that error, this call must return. `is_alone` is asked after the attributes are gone, and again after
             // the services, which may have held communicators.
+            let (quiescence, was_alone) = (Quiescence::new(self), self.is_alone());
             self.leave(|device, others_stay| {
-                let alone = || self.is_alone() && !others_stay;
-                let quiet = device.quiesce(|services| services.quiesce_at_end(Some(alone())))?;
-                device.end_services();
-                Ok(quiet && device.finish_unless_dismissed(alone())?)
+                let quiet = quiescence.wait(device, |request| {
+                    device.iwait_unless_dismissed(request, was_alone && !others_stay)
+                })?;
+                Ok(quiet && device.finish_unless_dismissed(self.is_alone() && !others_stay)?)
             })
         };
         let left = || {

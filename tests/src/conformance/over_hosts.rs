@@ -26,6 +26,7 @@ pub const TYPED: &LeftOut = &[
         "a_rank_that_has_left_a_barrier_need_not_make_progress",
         "a rank has to learn without a call of the library that another one has left the barrier",
     ),
+    ("a_world_ends_after_calls_between_communicators_and_contexts", ENDS),
     ("a_world_ends_after_the_last_call", ENDS),
     ("calls_to_a_lost_rank_fail", ENDS),
     ("long_data_in_huge_pages_are_fetched", "pages count where ranks read each other's memory"),

@@ -517,6 +517,46 @@ fn a_world_ends_after_the_last_call() {
     }
 }
 
+/// A chain of notices that starts on one communicator goes on, on another one and in other contexts, until it ends.
+#[test]
+fn a_world_ends_after_calls_between_communicators_and_contexts() {
+    let options = Options { contexts: 2, ..Options::default() };
+    for finishes in [false, true] {
+        let hops = Arc::new(AtomicU64::new(0));
+        let seen = hops.clone();
+        let outcome = try_job(&options, 3, move |world| {
+            let (hops, rank) = (seen.clone(), world.rank());
+            let next = (rank + 1) % 3;
+            let pass = world
+                .serve_recursive(move |pass: &Service<u32, ()>, _, left: u32| {
+                    thread::sleep(Duration::from_millis(1));
+                    hops.fetch_add(1, Ordering::Relaxed);
+                    if left > 0 {
+                        pass.notify(next, &(left - 1)).unwrap();
+                    }
+                })
+                .unwrap();
+            let slowly = move |_, (pause, left): (u64, u32)| {
+                thread::sleep(Duration::from_millis(pause));
+                pass.call(next, &left).unwrap();
+            };
+            let second = world.dup().unwrap().serve(slowly.clone()).unwrap();
+            let third = world.on_endpoint(1).unwrap().serve(slowly).unwrap();
+            if rank == 1 {
+                second.notify(2, &(20, 29)).unwrap();
+                third.notify(0, &(100, 29)).unwrap();
+            }
+            drop((second, third));
+            if finishes {
+                world.finish().unwrap();
+            }
+        });
+        outcome.unwrap();
+        assert_eq!(hops.load(Ordering::Relaxed), 60);
+        assert_eq!(Arc::strong_count(&hops), 1, "the handlers are gone");
+    }
+}
+
 /// The loss of a rank ends the calls that need it, whether they wait for its answer or for room.
 #[test]
 fn calls_to_a_lost_rank_fail() {
