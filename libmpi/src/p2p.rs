@@ -8,7 +8,7 @@
 
 use std::ffi::c_int;
 
-use mpjdev::{Mode, RecvRegion, SendRegion, Source, Status};
+use mpjdev::{Described, Mode, RecvRegion, SendRegion, Source, Status};
 
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi_bodies, out, out_of_line};
@@ -141,11 +141,22 @@ macro_rules! receiving {
     };
 }
 
+/// Says of the message that this thread sends or receives next on the communicator which elements it has, in jobs that
+/// find mistakes between ranks.
+#[inline(never)]
+fn describe(comm: &Comm, data: Data) -> Option<Described> {
+    let datatype = comm.core.is_checked().then(|| data.datatype.find().ok())??;
+    Some(comm.core.describe(Some(&datatype), None))
+}
+
 /// MPI_Send, MPI_Rsend and MPI_Ssend.
 #[inline(always)]
 unsafe fn send(data: Data, to: Peer, mode: Mode) -> Outcome {
-    sending!(data, to, |comm, data, dest| match dest {
-        Some(dest) => Ok(comm.device.send(data, dest, to.tag, comm.context, mode)?),
+    sending!(data, to, |comm, source, dest| match dest {
+        Some(dest) => {
+            let to = (dest, to.tag, comm.context);
+            Ok(comm.device.send_described(source, to, mode, || describe(&comm, data))?)
+        }
         None => Ok(()),
     })
 }
@@ -156,30 +167,31 @@ unsafe fn send(data: Data, to: Peer, mode: Mode) -> Outcome {
 unsafe fn isend(data: Data, to: Peer, request: *mut MPI_Request, mode: Mode) -> Outcome {
     // SAFETY: FC1.
     let place = unsafe { out::place(request, "request") }?;
-    *place = sending!(data, to, |comm, data, dest| match (dest, Source::from(data), mode) {
+    *place = sending!(data, to, |comm, source, dest| match (dest, Source::from(source), mode) {
         (None, ..) => Ok(COMPLETE),
         // Most messages are complete at once, and need no request in the table.
-        (Some(dest), Source::Span(data), Mode::Standard)
-            if comm.device.try_send(data, dest, to.tag, comm.context) =>
+        (Some(dest), Source::Span(span), Mode::Standard)
+            if comm.device.try_send(span, dest, to.tag, comm.context) =>
         {
             Ok(COMPLETE)
         }
-        (Some(dest), data, _) => start_send(comm, data, dest, to.tag, mode),
+        (Some(dest), source, _) => start_send(comm, (source, data), dest, to.tag, mode),
     })?;
     Ok(())
 }
 
-/// Starts a send that may need a request.
+/// Starts a send, of data in two forms, that may need a request.
 #[inline(never)]
 fn start_send(
     comm: Owner,
-    data: Source,
+    (source, data): (Source, Data),
     dest: usize,
     tag: c_int,
     mode: Mode,
 ) -> Outcome<MPI_Request> {
     let slot = OBJECTS.reserve()?;
-    let started = comm.device.isend(data, dest, tag, comm.context, mode)?;
+    let to = (dest, tag, comm.context);
+    let started = comm.device.isend_described(source, to, mode, || describe(&comm, data))?;
     match started.completed() {
         Some(_) => Ok(COMPLETE),
         None => Ok(Request::new(comm, Role::Send, started).keep(slot)),
@@ -191,7 +203,8 @@ fn start_send(
 unsafe fn recv(data: Data, from: Peer, status: *mut MPI_Status) -> Outcome {
     receiving!(data, from, |comm, into, source, tag| match source {
         Some(source) => {
-            let outcome = comm.device.recv(into, source, tag, comm.context);
+            let (device, said) = (comm.device, || describe(&comm, data));
+            let outcome = device.recv_described(into, source, tag, comm.context, said);
             // SAFETY: FC1.
             unsafe { store(received(&comm, outcome), status) }
         }
@@ -209,7 +222,8 @@ unsafe fn irecv(data: Data, from: Peer, request: *mut MPI_Request) -> Outcome {
         let slot = OBJECTS.reserve()?;
         let made = match source {
             Some(source) => {
-                let started = comm.device.irecv(into, source, tag, comm.context)?;
+                let (device, said) = (comm.device, || describe(&comm, data));
+                let started = device.irecv_described(into, source, tag, comm.context, said)?;
                 Request::new(comm, Role::Receive, started)
             }
             None => Request::of_nobody(comm)?,

@@ -186,6 +186,25 @@ fn programs_of_a_job_have_numbers() {
     assert_eq!(command(name).expect(0).sorted_lines(), ["0: none"]);
 }
 
+/// With `--check`, receives of other types fail, and so does the end of a rank that has not received a message.
+#[test]
+fn mistakes_between_ranks_are_found() {
+    if !has_compiler() {
+        return;
+    }
+    let installed = installed();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/programs/mistakes.c");
+    let program = compile(&source, installed.path(), &[]);
+    for backend in ["eager", "rendezvous"] {
+        let job = || launch(&program).ranks(2).options(["--check", "--backend", backend]);
+        assert_eq!(job().expect(0).stdout, "1 1 1\n", "{backend}");
+    }
+    let left = launch(&program).ranks(2).options(["--check"]).args(["left"]).run();
+    assert_ne!(left.code, 0, "{left:?}");
+    let said = "a message was never received: 16 bytes from rank 0 of the job with tag 5 in communicator MPI_COMM_WORLD";
+    assert!(left.stderr.contains(said), "{left:?}");
+}
+
 /// A tool between program and library sees each call once, in both ways in which tools are put there.
 #[test]
 fn tools_see_each_call_once() {

@@ -302,9 +302,6 @@ impl World {
             let device = devices.find(|device| ptr::eq::<mpjdev::Device>(&***device, ended));
             finish(device.expect("it is one of these"), others_stay)
         });
-        if let Err(mistake @ mpjdev::Error::Unreceived(_)) = &left {
-            self.control.iter().for_each(|control| control.mistaken(&mistake.to_string()));
-        }
         self.communicator.device.answer(left)
     }
 

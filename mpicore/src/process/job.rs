@@ -55,8 +55,8 @@ pub fn wtime() -> f64 {
 
 /// Leaves the job, in all contexts, after `finish`, which ends one device and returns whether the other ranks have also
 /// reached their end: the second half of MPI_Finalize. It is told whether other clients of the process stay in the job, or
-/// may still join. The launcher learns what the rank has sent and received, and
-/// that it has done its part if the others have come.
+/// may still join. The launcher learns what the rank has sent and received, which
+/// messages it has left, and that it has done its part if the others have come.
 ///
 /// All devices end at the same time. A rank that waited for the others in one context at a time would make no progress
 /// in the rest, where other ranks may still wait for it.
@@ -72,7 +72,11 @@ pub fn leave(
         let stats = devices.iter().map(|device| device.stats().unwrap_or_default());
         !control.leaving(stats.sum::<Stats>().into())
     });
-    let have_come = end_all(devices, &|device| finish(device, others_stay))?;
+    let left = end_all(devices, &|device| finish(device, others_stay));
+    if let (Err(mistake @ Error::Unreceived(_)), Some(control)) = (&left, control) {
+        control.mistaken(&mistake.to_string());
+    }
+    let have_come = left?;
     if let Some(control) = control.filter(|_| have_come) {
         control.finished();
     }

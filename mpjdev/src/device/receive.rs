@@ -57,9 +57,24 @@ impl Device {
         tag: Option<i32>,
         context: u32,
     ) -> Result<Status, Error> {
+        self.recv_described(into, source, tag, context, || ())
+    }
+
+    /// [`Device::recv`], as [`Device::irecv_described`] starts it.
+    ///
+    /// # Errors
+    /// As [`Device::recv`].
+    pub fn recv_described<D>(
+        &self,
+        into: impl Into<Sink>,
+        source: Option<usize>,
+        tag: Option<i32>,
+        context: u32,
+        describe: impl FnOnce() -> D,
+    ) -> Result<Status, Error> {
         let pattern = self.pattern(source, tag, context)?;
         let mut session = self.session()?;
-        let key = post(&mut session, into.into(), pattern, || ()).map_err(|error| *error)?;
+        let key = post(&mut session, into.into(), pattern, describe).map_err(|error| *error)?;
         self.wait_ended(session, key, Call::Recv, pattern.source)
     }
 }
