@@ -50,6 +50,7 @@ impl Device {
     ///
     /// # Errors
     /// As [`Device::irecv`] and [`Device::iwait`].
+    #[inline(always)]
     pub fn recv(
         &self,
         into: impl Into<Sink>,
