@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares the example program matmul with NumPy.
+"""Compares the example programs matmul and npy with NumPy.
 
-    numpy_check.py MPJRUN MATMUL          multiply matrices of many kinds and compare the products
+    numpy_check.py MPJRUN MATMUL NPY      multiply matrices of many kinds and compare the products; read divided matrices
     numpy_check.py --write-samples DIR    write the matrices that are checked in beside this file
 
-Exit code: 0 when all products agree, 1 when one does not, 2 when NumPy is missing or an argument
+Exit code: 0 when all matrices agree, 1 when one does not, 2 when NumPy is missing or an argument
 is wrong. Needs Python 3.8 and NumPy 1.17 or newer.
 """
 
@@ -100,6 +100,18 @@ def difference(folder, mpjrun, matmul, case):
     return None
 
 
+def misread(folder, mpjrun, npy, ranks, shape):
+    """What is wrong with a matrix that ranks have written together; None if nothing is."""
+    path = folder / "matrix.npy"
+    command = [mpjrun, "-n", ranks, npy, "--rows", shape[0], "--columns", shape[1], "--out", path]
+    run = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=SECONDS)
+    if run.returncode != 0:
+        return f"exit code {run.returncode}: {run.stderr.strip()}"
+    rows, columns = np.indices(shape)
+    read = np.load(path, allow_pickle=False)
+    return None if np.array_equal(read, rows + columns / 1e6) else "it has other elements"
+
+
 def cases():
     """Every shape, type and number of ranks; the other choices are drawn, the same every time."""
     draw = random.Random(1).choice
@@ -108,17 +120,18 @@ def cases():
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Compare the example program matmul with NumPy.")
+    parser = argparse.ArgumentParser(description="Compare the example programs matmul and npy with NumPy.")
     parser.add_argument("mpjrun", nargs="?", type=pathlib.Path)
     parser.add_argument("matmul", nargs="?", type=pathlib.Path)
+    parser.add_argument("npy", nargs="?", type=pathlib.Path)
     parser.add_argument("--write-samples", metavar="DIR", type=pathlib.Path)
     arguments = parser.parse_args()
     if arguments.write_samples:
         write_samples(arguments.write_samples)
         return 0
-    if not arguments.matmul:
-        parser.error("the paths of mpjrun and of matmul are needed")
-    for program in (arguments.mpjrun, arguments.matmul):
+    if not arguments.npy:
+        parser.error("the paths of mpjrun, of matmul and of npy are needed")
+    for program in (arguments.mpjrun, arguments.matmul, arguments.npy):
         if not program.is_file():
             parser.error(f"{program}: no such file; cargo builds it with --release")
     checked = failed = 0
@@ -129,7 +142,13 @@ def main():
             if wrong:
                 failed += 1
                 print(f"{case}: {wrong}", file=sys.stderr)
-    print(f"{checked - failed} of {checked} products agree with NumPy {np.__version__}")
+        for ranks, shape in itertools.product(RANKS, [(1, 1), (100, 37), (3, 2000)]):
+            wrong = misread(pathlib.Path(folder), arguments.mpjrun, arguments.npy, ranks, shape)
+            checked += 1
+            if wrong:
+                failed += 1
+                print(f"npy on {ranks} ranks, {shape}: {wrong}", file=sys.stderr)
+    print(f"{checked - failed} of {checked} matrices agree with NumPy {np.__version__}")
     return 1 if failed else 0
 
 

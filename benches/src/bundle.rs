@@ -33,9 +33,8 @@ impl From<Configuration> for Bundle {
 impl Bundle {
     fn takes(&self, other: &Configuration) -> bool {
         use Benchmark::{Matrix, Startup};
-        let shares = |benchmark: Benchmark| {
-            !matches!(benchmark, Startup | Matrix) && !benchmark.is_of_transport()
-        };
+        let shares =
+            |benchmark: Benchmark| !matches!(benchmark, Startup | Matrix) && !benchmark.is_apart();
         let is_new = |it: &Configuration| it.name() != other.name() && it.ranks == other.ranks;
         shares(other.benchmark) && self.0.iter().all(|it| shares(it.benchmark) && is_new(it))
     }

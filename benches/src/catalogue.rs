@@ -36,10 +36,14 @@ pub enum Benchmark {
     Collectives,
     /// Matrices: ping-pong, Cannon, SUMMA, transpose, Laplace, diffusion
     Matrix,
+    /// One-sided operations of 8 B to 1 MiB, through MPI's interface for C; in a run of its own
+    Rma,
     /// The transport itself: active messages, puts, gets, fetch-and-add; in a run of its own
     Lapi,
     /// AM-2 beside the transport: short, medium and long messages; in a run of its own
     Am2,
+    /// PAMI beside the transport: messages, puts, gets, fetch-and-add, several contexts; in a run of its own
+    Pami,
 }
 
 /// How much to measure.
@@ -51,8 +55,8 @@ pub struct Extent {
     /// Numbers of ranks; each benchmark's own if not given
     #[arg(long = "np", short = 'n', value_name = "N", value_delimiter = ',', value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
     pub ranks: Vec<usize>,
-    /// What the buffers of latency, bandwidth, bibw, rate, lapi, am2 and the ping-pong of matrices do
-    /// between messages; each has tables of its own [default: rewritten, for lapi and am2 unchanged]
+    /// What the buffers of latency, bandwidth, bibw, rate, lapi, am2, pami and the ping-pong of matrices
+    /// do between messages; each has tables of its own [default: rewritten, for lapi, am2, pami unchanged]
     #[arg(long, value_name = "B", value_delimiter = ',')]
     pub buffers: Vec<Buffers>,
     /// Message sizes instead of each benchmark's own: 1,64K or 8..1M
@@ -119,9 +123,14 @@ impl Benchmark {
         value.get_name().to_owned()
     }
 
-    /// Returns whether it measures the transport, or AM-2 over it, which have runtimes of their own.
+    /// Returns whether it measures the transport, or AM-2 or PAMI over it, which have runtimes of their own.
     pub fn is_of_transport(self) -> bool {
-        matches!(self, Self::Lapi | Self::Am2)
+        matches!(self, Self::Lapi | Self::Am2 | Self::Pami)
+    }
+
+    /// Returns whether a run of it has no other benchmarks, since its runtimes are others.
+    pub fn is_apart(self) -> bool {
+        self == Self::Rma || self.is_of_transport()
     }
 
     /// Returns the configurations of the benchmark, and one line for each request that is
@@ -132,7 +141,7 @@ impl Benchmark {
             Self::Startup => (1..=256, &[2, 4, 8, 16]),
             Self::Matrix => (1..=256, &[1, 2, 4]),
             Self::Collectives => (2..=256, &[2, 4, 8]),
-            Self::Lapi | Self::Am2 => (2..=2, &[2]),
+            Self::Rma | Self::Lapi | Self::Am2 | Self::Pami => (2..=2, &[2]),
             _ => (2..=256, &[2]),
         };
         let own = self.over_hosts(own, extent.hosts);
@@ -206,6 +215,10 @@ impl Benchmark {
                 use Program::{Am, AmShort, AmStream, Get, Put, PutStream};
                 vec![AmShort, Am, AmStream, Put, PutStream, Get]
             }
+            Self::Pami => {
+                use Program::{Add, Am, AmShort, AmStream, Contexts, Get, Put, PutStream};
+                vec![AmShort, Am, AmStream, Put, PutStream, Get, Add, Contexts]
+            }
             other => {
                 let program = Program::from_str(&other.name(), false);
                 vec![program.expect("it has the name of its program")]
@@ -218,6 +231,8 @@ impl Benchmark {
         let effort = match (self, quick) {
             (_, true) => Effort { batches: 5, budget: 2.0 },
             (Self::Wakeup, false) => Effort { batches: 20, budget: 0.0 },
+            // It has many points.
+            (Self::Rma, false) => Effort { budget: 20.0, ..Effort::default() },
             (_, false) => Effort::default(),
         };
         let (orders, least) = match &extent.orders[..] {
@@ -259,8 +274,15 @@ impl Benchmark {
             Self::Overlap => powers(1 << 10, 4 << 20, 4),
             Self::Collectives if extent.quick => vec![8, 64 << 10],
             Self::Collectives => vec![8, 1 << 10, 64 << 10, 1 << 20],
-            Self::Lapi | Self::Am2 if extent.quick => vec![8, 4 << 10, 64 << 10, 1 << 20],
-            Self::Lapi | Self::Am2 => [vec![8, 64, 256], powers(1 << 10, 4 << 20, 4)].concat(),
+            Self::Rma if !extent.quick => {
+                vec![8, 64, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20]
+            }
+            Self::Rma | Self::Lapi | Self::Am2 | Self::Pami if extent.quick => {
+                vec![8, 4 << 10, 64 << 10, 1 << 20]
+            }
+            Self::Lapi | Self::Am2 | Self::Pami => {
+                [vec![8, 64, 256], powers(1 << 10, 4 << 20, 4)].concat()
+            }
             _ => return vec![8],
         };
         let mut sizes: BTreeSet<usize> = sizes.into_iter().collect();

@@ -18,7 +18,7 @@ const QUICK_ROUNDS: usize = 3;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "cargo mpj bench", bin_name = "cargo mpj bench", version, max_term_width = 100)]
 pub struct Options {
-    /// What to measure [default: all but lapi and am2]
+    /// What to measure [default: all but rma, lapi, am2 and pami]
     #[arg(value_name = "WHAT")]
     what: Vec<Benchmark>,
     /// How much to measure.
@@ -28,7 +28,7 @@ pub struct Options {
     #[arg(long, value_name = "B", value_delimiter = ',', value_parser = ["eager", "rendezvous", "auto"], default_value = "eager,rendezvous,auto")]
     pub backend: Vec<String>,
     /// A system MPI to measure beside mpj: openmpi, mpich, impi, libmpi, a folder with bin/mpicc, or self
-    /// for mpj once more; beside lapi and am2: ucx or self. Repeatable
+    /// for mpj once more; beside lapi, am2 and pami: ucx or self. Repeatable. What rma measures is all of them
     #[arg(long, value_name = "P")]
     pub peer: Vec<String>,
     /// Hosts that ssh reaches; each gets an equal share of the ranks, rank 0 on the first. A peer is also
@@ -63,19 +63,24 @@ impl Options {
             return self.what.clone();
         }
         let all = Benchmark::value_variants().iter().copied();
-        all.filter(|benchmark| !benchmark.is_of_transport()).collect()
+        all.filter(|benchmark| !benchmark.is_apart()).collect()
     }
 
-    /// Returns the one benchmark of the transport that is measured; `None` if MPI is.
+    /// Returns the one benchmark that is measured if it has runtimes of its own.
     ///
     /// # Errors
-    /// Such a benchmark is to be measured together with others, or over several hosts.
-    pub fn of_transport(&self) -> Result<Option<Benchmark>, String> {
+    /// Such a benchmark is to be measured together with others; one of the transport over several hosts; rma without a
+    /// runtime.
+    pub fn apart(&self) -> Result<Option<Benchmark>, String> {
         let what = self.what();
-        let found = what.iter().copied().find(|benchmark| benchmark.is_of_transport());
+        let found = what.iter().copied().find(|benchmark| benchmark.is_apart());
         match found {
-            Some(one) if !self.hosts.is_empty() => {
+            Some(one) if one.is_of_transport() && !self.hosts.is_empty() => {
                 Err(format!("{} is measured on one host: leave out --hosts", one.name()))
+            }
+            Some(Benchmark::Rma) if self.peer.is_empty() => {
+                let how = "cargo mpj install --prefix DIR, and give --peer DIR";
+                Err(format!("rma calls libmpi and other MPIs: {how}"))
             }
             Some(one) if what.iter().any(|other| *other != one) => {
                 let name = one.name();
@@ -128,27 +133,29 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_for_is_all_but_the_transport() {
+    fn nothing_asked_for_is_all_that_mpj_itself_runs() {
         let all = parse("").expect("legal").what();
-        assert!(!all.contains(&Benchmark::Lapi) && !all.contains(&Benchmark::Am2));
-        assert_eq!(all.len() + 2, Benchmark::value_variants().len());
+        assert!(!all.iter().any(|benchmark| benchmark.is_apart()));
+        assert_eq!(all.len() + 4, Benchmark::value_variants().len());
         assert_eq!(parse("rate").expect("legal").what(), [Benchmark::Rate]);
     }
 
     #[test]
-    fn the_transport_is_measured_alone() {
-        let of = |line: &str| parse(line).expect("legal").of_transport();
+    fn what_has_runtimes_of_its_own_is_measured_alone() {
+        let of = |line: &str| parse(line).expect("legal").apart();
         assert_eq!([of("rate"), of("")], [Ok(None), Ok(None)]);
         assert_eq!(of("lapi"), Ok(Some(Benchmark::Lapi)));
         assert_eq!(of("am2 am2"), Ok(Some(Benchmark::Am2)));
-        for mixed in ["lapi rate", "rate am2", "lapi am2"] {
+        assert_eq!(of("rma --peer mpich --hosts a,b"), Ok(Some(Benchmark::Rma)));
+        assert!(of("rma").is_err_and(|error| error.contains("cargo mpj install")));
+        for mixed in ["lapi rate", "rate am2", "lapi am2", "pami am2", "rma rate --peer mpich"] {
             assert!(of(mixed).is_err_and(|error| error.contains("run of its own")), "{mixed}");
         }
     }
 
     #[test]
     fn the_transport_is_measured_on_one_host() {
-        let error = parse("lapi --hosts a,b").expect("legal").of_transport().expect_err("refused");
+        let error = parse("lapi --hosts a,b").expect("legal").apart().expect_err("refused");
         assert!(error.contains("leave out --hosts"), "{error}");
         assert_eq!(parse("rate --hosts a,b").expect("legal").hosts, ["a", "b"]);
     }

@@ -1,5 +1,5 @@
 //! The runtimes that are compared: each backend of mpj under `mpjrun`, each peer under its own
-//! launcher; and the transport, and AM-2 over it, beside UCX.
+//! launcher; and the transport, with AM-2 or PAMI over it, beside UCX.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub struct Contender {
 enum Kind {
     Mpj {
         programs: Programs,
-        /// `None` for the transport, AM-2, and the network alone.
+        /// `None` for the transport, what is over it, and the network alone.
         backend: Option<String>,
     },
     Peer {
@@ -40,12 +40,12 @@ enum Kind {
     },
 }
 
-/// The programs that measure mpj, its transport, or AM-2.
+/// The programs that measure mpj, its transport, or what is over that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Programs {
     /// The path of `mpjrun`.
     pub launcher: PathBuf,
-    /// The path of `mpj-bench-rank`, `mpj-bench-lapi` or `mpj-bench-am2`.
+    /// The path of `mpj-bench-rank`, `mpj-bench-lapi`, `mpj-bench-am2` or `mpj-bench-pami`.
     pub worker: PathBuf,
 }
 
@@ -57,7 +57,7 @@ impl Contender {
         Self { info, kind: Kind::Mpj { programs: programs.clone(), backend: Some(id) } }
     }
 
-    /// Creates the contender for the transport, or for AM-2.
+    /// Creates the contender for the transport, AM-2 or PAMI.
     pub fn transport(id: &str, label: &str, programs: Programs) -> Self {
         let info = RuntimeInfo { id: id.to_owned(), label: label.to_owned(), ours: true };
         Self { info, kind: Kind::Mpj { programs, backend: None } }

@@ -18,11 +18,11 @@
 //!  report       text, a page, a summary
 //! ```
 //!
-//! What a launch runs is in `mpj-bench-programs`; [`over_mpj`] binds it to mpj. The transport and
-//! AM-2 have benchmarks of their own: their workers are the programs `mpj-bench-lapi` and `mpj-bench-am2`, and their peer
-//! is UCX ([`ucx`]).
+//! What a launch runs is in `mpj-bench-programs`; [`over_mpj`] binds it to mpj. The transport,
+//! AM-2 and PAMI have benchmarks of their own: their workers are the programs `mpj-bench-lapi`, `mpj-bench-am2` and
+//! `mpj-bench-pami`, and their peer is UCX ([`ucx`]). What the first and the last of them measure is in [`transfers`].
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod analysis;
 pub mod bundle;
@@ -41,4 +41,5 @@ pub mod peers;
 pub mod report;
 pub mod stats;
 pub mod store;
+pub mod transfers;
 pub mod ucx;

@@ -105,6 +105,25 @@ fn am2_is_measured_beside_the_transport() {
 }
 
 #[test]
+fn pami_is_measured_beside_the_transport() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let what = ["pami", "--sizes", "8,64K", "--buffers", "unchanged,rewritten"];
+    bench(folder.path()).args([&what[..], &SHORT].concat()).expect(0);
+    let tables = reported(folder.path(), &[]);
+    let both = ["Active message, half a round trip", "Puts in windows"];
+    for end in [", 2 ranks", ", rewritten, 2 ranks"] {
+        for title in both {
+            assert!(tables.contains(&format!("{title}{end}")), "{title}{end} in {tables}");
+        }
+    }
+    let others = ["Short message, half a round trip", "Get, 2 ranks", "Fetch-and-add of 64 bits"];
+    let contexts = ["8-byte messages by contexts", "# Contexts", "\n3 ", "pami/lapi", "\n65536 "];
+    for expected in [&others[..], &contexts].concat() {
+        assert!(tables.contains(expected), "{expected} in {tables}");
+    }
+}
+
+#[test]
 fn what_cannot_be_measured_costs_a_line_and_the_exit_code() {
     let folder = tempfile::tempdir().expect("a folder");
     let asked = ["latency", "startup", "--np", "1", "--backend", "auto", "--peer", "nowhere/mpi"];
@@ -129,6 +148,7 @@ fn wrong_calls_are_refused_before_anything_is_measured() {
         (&["--from", "none.json"], "none.json"),
         (&["lapi", "rate"], "run of its own"),
         (&["am2", "lapi"], "run of its own"),
+        (&["rma"], "cargo mpj install --prefix DIR"),
         (&["--from", "earlier.json"], "format 1; this program reads 2"),
     ] {
         let outcome = bench(folder.path()).args(words).run();

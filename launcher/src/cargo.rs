@@ -61,6 +61,7 @@ const BENCH: Tool = Tool {
         "--bin=mpj-bench-fabric",
         "--bin=mpj-bench-lapi",
         "--bin=mpj-bench-am2",
+        "--bin=mpj-bench-pami",
         "--bin=mpj-bench-ucx",
     ],
 };

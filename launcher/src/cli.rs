@@ -11,7 +11,7 @@
 //! ```
 //!
 //! `allocation` finds the hosts of a batch system, and `distribution` decides which ranks run where. `mpiexec` is what differs when `mpjrun` is called by another launcher's name, `manual` the end of `--help`, and
-//! `variables` notes on misspelt variables. `info`, `dry_run` and `answer` are the commands that run no job.
+//! `variables` notes on misspelt variables. `info`, `dry_run`, `watch` and `answer` are the commands that run no job.
 
 mod allocation;
 pub(crate) mod answer;
@@ -26,6 +26,7 @@ mod sections;
 mod spelling;
 mod values;
 mod variables;
+pub(crate) mod watch;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -42,6 +43,7 @@ pub(crate) use options::default_ranks;
 use sections::Section;
 use spelling::respelt;
 pub(crate) use spelling::{Separated, separate};
+pub use watch::Watched;
 
 use crate::cli::info::Asked;
 use crate::job::JobSpec;
@@ -55,6 +57,8 @@ pub enum Request {
     DryRun(JobSpec),
     /// Print the settings in force.
     Info(Asked),
+    /// Show a job that is already running.
+    Watch(Watched),
     /// Print this script, which completes command lines in a shell.
     Completions(String),
 }
@@ -119,6 +123,9 @@ pub fn parse_mpjrun(
 fn parse_words(words: impl Iterator<Item = OsString>) -> Result<Request, clap::Error> {
     let sections = sections::split(words);
     let parsed = first_section(sections[0].clone())?;
+    if let (Some(watched), 1) = (parsed.options.watched(&parsed.command), sections.len()) {
+        return Ok(Request::Watch(watched));
+    }
     match parsed {
         Mpjrun { command, configfile: None, .. } if command.is_empty() && sections.len() > 1 => {
             Err(refused("there is no program before the first `:`".to_owned()))

@@ -43,6 +43,14 @@ pub enum LaunchError {
         /// The error of the system.
         source: io::Error,
     },
+    /// `--watch` names a process whose job cannot be watched.
+    #[error("--watch {launcher}: {reason}")]
+    NotWatchable {
+        /// The process.
+        launcher: u32,
+        /// Why not.
+        reason: String,
+    },
     /// `--stdin` names a rank that the job does not have.
     #[error("--stdin {asked}: this job has ranks 0 to {}; or ask for none", ranks - 1)]
     NoSuchReader {
@@ -141,6 +149,7 @@ impl LaunchError {
             Self::WorkingFolder { .. }
             | Self::CurrentFolder { .. }
             | Self::OutputFile { .. }
+            | Self::NotWatchable { .. }
             | Self::NoSuchReader { .. }
             | Self::UnsetVariable { .. }
             | Self::TooLong { .. }

@@ -27,16 +27,19 @@
 //! - EX8: when a job goes on without a lost rank, other ranks may have to give up too. They fail by their exit code.
 //!   Whatever that is, they are lost to the others from then on, and so is a rank that was let go and has ended.
 
+mod chosen;
 mod complaint;
 mod lost_hosts;
 mod names;
 mod verdict;
+mod worlds;
 
 use std::collections::BTreeMap;
 
 use transport_lapi::adapters::{MAX_CONTEXTS, SPARE_CONTEXTS};
 use transport_lapi::bootstrap::control::{ControlMessage, MessageCounts, Queues};
 
+pub(crate) use chosen::Chosen;
 pub(crate) use complaint::Complaint;
 use lost_hosts::Host;
 pub(crate) use names::Names;
@@ -71,6 +74,8 @@ pub(crate) enum Decision {
 pub(crate) struct Record {
     /// The place of its host among those of the job.
     host: usize,
+    /// The number of its world among those of the job.
+    world: usize,
     /// The process that the launcher started, if it did.
     started: Option<u32>,
     /// The process of the program, which a script may have started.
@@ -85,6 +90,8 @@ pub(crate) struct Record {
     pub(crate) last_words: String,
     /// Its message counts, which it sends when it leaves.
     pub(crate) counters: Option<MessageCounts>,
+    /// How often it has chosen which algorithm.
+    pub(crate) chosen: Chosen,
     /// Its names for calls and spaces.
     pub(crate) names: Names,
     /// Its queues by context, as it sent them last.
@@ -246,7 +253,7 @@ impl Record {
     }
 }
 
-/// Facts about the job that decide on the state of a rank.
+/// Facts about the job and a rank's world that decide on the state of the rank.
 #[derive(Debug, Clone, Copy)]
 struct Facts {
     somebody_joined: bool,
@@ -332,6 +339,7 @@ impl ExitLog {
                 record.leaving = true;
                 record.counters = Some(counters);
             }
+            ControlMessage::Chosen { name, times } => record.chosen.add(&name, times),
             ControlMessage::Finished => record.finished = true,
             ControlMessage::Vocabulary { first, contexts, vocabulary } => {
                 record.names.take(first, contexts, vocabulary);
@@ -342,7 +350,9 @@ impl ExitLog {
             {
                 record.queues.insert(context, queues);
             }
-            ControlMessage::Queues { .. } | ControlMessage::Endpoints { .. } => {}
+            ControlMessage::Queues { .. }
+            | ControlMessage::Endpoints { .. }
+            | ControlMessage::Demanded { .. } => {}
             ControlMessage::Aborted { at_nanos, code } => {
                 let at = at_nanos.clamp(self.start, now);
                 record.demanded_end.get_or_insert((at, Fault::Aborted(code)));
@@ -500,22 +510,15 @@ impl ExitLog {
 
     /// The states of all ranks at `now`.
     fn states(&self, now: u64) -> impl Iterator<Item = State> {
-        let job = self.facts();
-        self.records.iter().map(move |record| record.state(job, now))
-    }
-
-    fn facts(&self) -> Facts {
-        let have_all_joined = self.records.iter().all(|record| record.joined);
-        let is_awaited =
-            self.is_stuck || !have_all_joined || self.records.iter().any(Record::is_at_its_end);
-        Facts { somebody_joined: self.somebody_joined(), is_awaited, lost_at: self.lost_at }
+        let of = self.facts();
+        self.records.iter().map(move |record| record.state(of[record.world], now))
     }
 
     /// The ranks that ended until `now` with code 0 and without finishing, which is no failure (EX3).
     pub(crate) fn ended_early(&self, now: u64) -> Vec<usize> {
-        let job = self.facts();
+        let of = self.facts();
         let is_meant = |record: &Record| {
-            record.ended.is_some_and(|(_, at)| at <= now) && record.ended_early(job)
+            record.ended.is_some_and(|(_, at)| at <= now) && record.ended_early(of[record.world])
         };
         let records = self.records.iter().enumerate();
         records.filter(|(_, record)| is_meant(record)).map(|(rank, _)| rank).collect()
@@ -571,9 +574,10 @@ impl ExitLog {
     /// Takes a rank that does nothing any more for the others: one whose failure was taken, or one that has left
     /// otherwise (EX8). The caller declares it lost.
     pub(crate) fn take_lost(&mut self) -> Option<usize> {
-        let job = self.facts();
-        let is_news =
-            |record: &Record| !record.is_lost && (record.is_taken || record.has_left_for_good(job));
+        let of = self.facts();
+        let is_news = |record: &Record| {
+            !record.is_lost && (record.is_taken || record.has_left_for_good(of[record.world]))
+        };
         let rank = self.records.iter().position(is_news)?;
         self.records[rank].is_lost = true;
         Some(rank)

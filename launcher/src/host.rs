@@ -7,6 +7,7 @@
 //!  rank            the process and the descriptors of one rank
 //!  orphans      processes that left their rank's group
 //!  process_table   parents, children, groups and threads of processes
+//!  usage           the memory of a rank, and the messages that it has sent
 //!  machine         the name and the processors of the host
 //! ```
 
@@ -16,3 +17,4 @@ pub(crate) mod machine;
 pub(crate) mod orphans;
 pub(crate) mod process_table;
 pub(crate) mod rank;
+pub(crate) mod usage;

@@ -9,6 +9,8 @@
 //!  outgoing   what waits until a line to an agent takes it
 //!  flush      the output that is left at the end, and the report
 //!  suspend    Ctrl-Z
+//!  watching   --watch
+//!  worlds     what ranks demand: further ranks, and names
 //! ```
 //!
 //! - J1: only poll blocks. Pipes, sockets and the launcher's own streams are read when poll says so and written by
@@ -36,6 +38,8 @@ pub(crate) mod ranks;
 pub(crate) mod spawn;
 mod spec;
 mod suspend;
+pub(crate) mod watching;
+mod worlds;
 
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -70,6 +74,8 @@ pub use hosts::{Deal, HostSlots, Hosts, Starter};
 pub use spec::{App, Export, JobSpec, OnFailure};
 
 use ranks::{AgentEvent, Ranks};
+use watching::Watching;
+use worlds::{Names, Spawner};
 
 /// From SIGTERM to SIGKILL after a failure.
 const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
@@ -195,6 +201,10 @@ struct Job {
     interrupted: Option<Instant>,
     /// The state of the ranks before they were stopped.
     snapshot: Option<Snapshot>,
+    /// Starts further ranks, in a job of one host.
+    spawner: Option<Spawner>,
+    names: Names,
+    watching: Watching,
 }
 
 /// What a job that has been started consists of, beside its description.
@@ -205,11 +215,12 @@ struct Parts {
     input: Option<Forwarding>,
     signals: Signals,
     watcher: Watcher,
+    spawner: Option<Spawner>,
 }
 
 impl Job {
     fn new(spec: &JobSpec, deliveries: Vec<Delivery>, parts: Parts) -> Self {
-        let Parts { exit_log, ranks, printer, input, signals, watcher } = parts;
+        let Parts { exit_log, ranks, printer, input, signals, watcher, spawner } = parts;
         let seat = |(rank, delivery): (usize, Delivery)| {
             // Ranks that were not started, since one before them had failed, are gone.
             let is_gone = !exit_log.records()[rank].was_started();
@@ -232,6 +243,9 @@ impl Job {
             verdict: None,
             interrupted: None,
             snapshot: None,
+            spawner,
+            names: Names::new(),
+            watching: Watching::of(spec),
         }
     }
 
@@ -240,6 +254,7 @@ impl Job {
             self.turn()?;
         }
         self.input = None;
+        self.printer.hide();
         let daemons = self.ranks.end();
         if !daemons.is_empty() {
             let daemons = daemons.join(", ");
@@ -273,6 +288,7 @@ impl Job {
         self.take(news);
         self.judge(now);
         self.keep_deadlines(now);
+        self.keep_watch(now);
         Ok(())
     }
 
@@ -335,7 +351,8 @@ impl Job {
         let lingering = self.ranks.next_deadline().into_iter();
         let deadlines = lingering.chain(phase).chain(timeout).chain(foreground);
         let watcher = is_overseen.then(|| self.watcher.next_deadline()).flatten();
-        deadlines.chain(watcher).chain(decision).min()
+        let watching = self.watching.next_deadline().filter(|_| self.verdict.is_none());
+        deadlines.chain(watcher).chain(decision).chain(watching).min()
     }
 
     fn handle(&mut self, event: Event) {
@@ -366,6 +383,7 @@ impl Job {
             match signal {
                 Signal::TSTP => self.suspend(),
                 Signal::QUIT => self.inquire(Occasion::Request),
+                watching::ASK => self.watching.is_asked = true,
                 Signal::XFSZ => {}
                 signal if FORWARDED.contains(&signal) => self.signal_all(signal),
                 signal => self.interrupt(signal),
@@ -394,33 +412,6 @@ impl Job {
         }
     }
 
-    /// Stops the ranks and the launcher itself until a shell continues them.
-    fn suspend(&mut self) {
-        if !suspend::has_watcher() {
-            return self.printer.say("mpjrun: not suspended, since no shell could continue it\n");
-        }
-        self.signal_all(Signal::STOP);
-        self.ranks.suspended(true);
-        let pause = suspend::stop_myself();
-        self.ranks.suspended(false);
-        self.signal_all(Signal::CONT);
-        self.resumed(pause);
-    }
-
-    /// Moves all deadlines by a `pause` of the job.
-    fn resumed(&mut self, pause: Duration) {
-        self.watcher.resumed();
-        if let Some((_, at)) = &mut self.timeout {
-            *at += pause;
-        }
-        match &mut self.phase {
-            Phase::Running => {}
-            Phase::Dismissing { until: at, .. }
-            | Phase::Stopping { kill_at: at }
-            | Phase::Killing { give_up_at: at } => *at += pause,
-        }
-    }
-
     /// Takes what ranks have sent and nobody has read yet.
     fn take_what_has_come(&mut self) {
         let mut news = Vec::new();
@@ -446,6 +437,9 @@ impl Job {
             News::OutputEnded { stream, .. } => {
                 self.seats[rank].transcript.end(stream, &mut self.printer);
             }
+            News::Message { message: ControlMessage::Demanded { demand }, .. } => {
+                self.answer(rank, demand);
+            }
             News::Message { message, .. } => {
                 if matches!(message, ControlMessage::Queues { .. }) {
                     self.watcher.answered(rank);
@@ -464,6 +458,7 @@ impl Job {
                 self.exit_log.printed_last(rank, self.seats[rank].transcript.last_words());
                 self.exit_log.ended(rank, ending, at_nanos);
                 self.watcher.ended(rank);
+                self.forget_names(rank);
             }
             News::Gone { .. } => self.seats[rank].is_gone = true,
             News::Seen { number, seen, .. } => self.watcher.seen(rank, number, *seen),

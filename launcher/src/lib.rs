@@ -47,6 +47,7 @@ pub fn carry_out(request: cli::Request) -> ExitCode {
         cli::Request::Info(asked) => {
             cli::info::text(&asked).and_then(|text| cli::answer::print(&text))
         }
+        cli::Request::Watch(watched) => cli::watch::run(&watched),
         cli::Request::Completions(script) => cli::answer::print(&script),
     };
     let code = answer.unwrap_or_else(|error| {

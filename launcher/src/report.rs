@@ -15,7 +15,7 @@
 //!                                           └── queues               both queues of each rank
 //! ```
 //!
-//! A [`waiting`] thread's call is called what its rank has told. [`stats`] is the table of `--stats`.
+//! A [`waiting`] thread's call is called what its rank has told. [`stats`] is the table of `--stats`, [`watch`] the block of `--watch`.
 //!
 //! - RE1: nothing that is read from the segment or sent by a rank is trusted. Ranks and lengths are compared before
 //!   they are used as an index; sums and differences saturate.
@@ -35,6 +35,7 @@ mod table;
 mod unjudged;
 mod waiting;
 mod waits;
+mod watch;
 
 use std::time::Duration;
 
@@ -46,6 +47,7 @@ pub(crate) use columns::aligned;
 pub(crate) use format::ranks as of_ranks;
 use standing::Standing;
 pub(crate) use stats::text as stats;
+pub(crate) use watch::Rates;
 
 /// The start of every line of a report but the first.
 const INDENT: &str = "mpjrun:   ";

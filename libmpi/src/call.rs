@@ -6,8 +6,7 @@
 //! - `mpi_value!`: functions that return a value and have no errors.
 //! - `mpi_bodies!`: functions over one body, which gets arguments that belong together as one value: `values.rs`.
 //!
-//! `unsupported.rs` has the functions that answer MPI_ERR_UNSUPPORTED_OPERATION. `out.rs` writes results, and reads lists
-//! and strings.
+//! `out.rs` writes results, and reads lists and strings.
 
 use std::any::Any;
 use std::ffi::c_int;
@@ -17,7 +16,6 @@ use crate::abi::*;
 use crate::error::handler;
 
 pub(crate) mod out;
-mod unsupported;
 mod values;
 
 pub(crate) use crate::error::{Fault, Outcome, checked, failed, negative, negative_count};

@@ -35,7 +35,7 @@ pub(crate) struct Comm {
     pub device: &'static Device,
     /// The device's context of point-to-point messages.
     pub context: u32,
-    /// The number of ranks if these are the device's, so that nothing is translated; otherwise 0.
+    /// The number of ranks if these are the first ones of the job, so that nothing is translated; otherwise 0.
     whole: u32,
     /// The error handler.
     pub handler: Place,
@@ -50,7 +50,8 @@ pub(crate) struct Comm {
 }
 
 /// The hints that a communicator keeps and shows: the standard's assertions. Others are ignored.
-const HINTS: [&[u8]; 5] = [
+const HINTS: [&[u8]; 6] = [
+    b"mpi_assert_memory_alloc_kinds",
     b"mpi_assert_no_any_tag",
     b"mpi_assert_no_any_source",
     b"mpi_assert_exact_length",
@@ -61,7 +62,7 @@ const HINTS: [&[u8]; 5] = [
 impl Comm {
     /// Makes a communicator with an error handler.
     pub fn new(core: Communicator, device: &'static Device, handler: Place) -> Self {
-        let size = device.size() as u32;
+        let size = core.peers().size();
         let is_whole = *core.peers() == Group::world(size) && !core.is_inter();
         let whole = if is_whole { size } else { 0 };
         let (handle, attributes, hints, name) = Default::default();
@@ -76,7 +77,7 @@ impl Comm {
     }
 
     /// Puts it into the table, and returns its handle.
-    fn keep(self) -> Outcome<MPI_Comm> {
+    pub fn keep(self) -> Outcome<MPI_Comm> {
         Ok(self.keep_in(OBJECTS.reserve()?))
     }
 
@@ -254,7 +255,8 @@ mpi! {
 
     fn MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) -> c_int {
         let place = out::place(group, "group")?;
-        *place = group::keep(comm.find()?.core.group().clone())?;
+        let comm = comm.find()?;
+        *place = group::keep(comm.core.group().clone(), comm.core.session_buffer())?;
         Ok(())
     }
 
@@ -268,13 +270,9 @@ mpi! {
 
     fn MPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> c_int {
         let place = out::place(group, "group")?;
-        *place = group::keep(comm.find()?.remote()?.clone())?;
+        let comm = comm.find()?;
+        *place = group::keep(comm.remote()?.clone(), comm.core.session_buffer())?;
         Ok(())
-    }
-
-    fn MPI_Comm_get_parent(parent: *mut MPI_Comm) -> c_int {
-        // No process was spawned.
-        out::write(parent, "parent", MPI_COMM_NULL)
     }
 
     fn MPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> c_int {
@@ -303,7 +301,7 @@ mpi! {
     fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> c_int {
         let place = out::place(info_used, "info_used")?;
         let hints = comm.find()?.hints.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        *place = Hints::of(hints).keep()?;
+        *place = Hints::keep_used(hints)?;
         Ok(())
     }
 }

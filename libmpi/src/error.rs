@@ -33,6 +33,8 @@ struct Reason {
     text: String,
     /// The communicator whose error handler gets it, if the arguments of the function do not name it.
     comm: Option<Arc<Comm>>,
+    /// The window whose error handler gets it, if the arguments of the function do not name it.
+    window: Option<MPI_Win>,
     /// The error handler that gets it, if it does not follow from an object.
     handler: Option<Handler>,
     /// Whether the program asked for a call of the error handler, so that the function itself has not failed.
@@ -56,6 +58,7 @@ impl Fault {
             argument: None,
             text: text.into(),
             comm: None,
+            window: None,
             handler: None,
             is_asked: false,
             status: None,
@@ -93,6 +96,18 @@ impl Fault {
     pub fn on(mut self, comm: &Arc<Comm>) -> Self {
         self.0.comm.get_or_insert_with(|| comm.clone());
         self
+    }
+
+    /// States the window whose error handler gets it.
+    #[cold]
+    pub fn on_window(mut self, window: MPI_Win) -> Self {
+        self.0.window.get_or_insert(window);
+        self
+    }
+
+    /// Returns the window whose error handler gets it, if it is stated.
+    pub fn window(&self) -> Option<MPI_Win> {
+        self.0.window
     }
 
     /// States the error handler that gets it.
@@ -226,28 +241,51 @@ impl From<mpjdev::LayoutError> for Fault {
 /// Returns the number of an error class.
 fn class_of(class: ErrorClass) -> c_int {
     match class {
+        ErrorClass::Access => MPI_ERR_ACCESS,
+        ErrorClass::Amode => MPI_ERR_AMODE,
         ErrorClass::Arg => MPI_ERR_ARG,
+        ErrorClass::BadFile => MPI_ERR_BAD_FILE,
         ErrorClass::Buffer => MPI_ERR_BUFFER,
         ErrorClass::Comm => MPI_ERR_COMM,
         ErrorClass::Conversion => MPI_ERR_CONVERSION,
         ErrorClass::Count => MPI_ERR_COUNT,
         ErrorClass::Dims => MPI_ERR_DIMS,
+        ErrorClass::FileExists => MPI_ERR_FILE_EXISTS,
+        ErrorClass::FileInUse => MPI_ERR_FILE_IN_USE,
         ErrorClass::Group => MPI_ERR_GROUP,
         ErrorClass::InfoKey => MPI_ERR_INFO_KEY,
         ErrorClass::InfoNokey => MPI_ERR_INFO_NOKEY,
         ErrorClass::InfoValue => MPI_ERR_INFO_VALUE,
         ErrorClass::Intern => MPI_ERR_INTERN,
+        ErrorClass::Io => MPI_ERR_IO,
+        ErrorClass::Name => MPI_ERR_NAME,
         ErrorClass::NoMem => MPI_ERR_NO_MEM,
+        ErrorClass::NoSpace => MPI_ERR_NO_SPACE,
+        ErrorClass::NoSuchFile => MPI_ERR_NO_SUCH_FILE,
+        ErrorClass::NotSame => MPI_ERR_NOT_SAME,
         ErrorClass::Op => MPI_ERR_OP,
         // The class of lost ranks belongs to a later version of the standard.
+        ErrorClass::Port => MPI_ERR_PORT,
         ErrorClass::ProcFailed => MPI_ERR_PROC_ABORTED,
+        ErrorClass::Quota => MPI_ERR_QUOTA,
         ErrorClass::Rank => MPI_ERR_RANK,
+        ErrorClass::ReadOnly => MPI_ERR_READ_ONLY,
         ErrorClass::Request => MPI_ERR_REQUEST,
+        ErrorClass::RmaAttach => MPI_ERR_RMA_ATTACH,
+        ErrorClass::RmaConflict => MPI_ERR_RMA_CONFLICT,
+        ErrorClass::RmaFlavor => MPI_ERR_RMA_FLAVOR,
+        ErrorClass::RmaRange => MPI_ERR_RMA_RANGE,
+        ErrorClass::RmaShared => MPI_ERR_RMA_SHARED,
+        ErrorClass::RmaSync => MPI_ERR_RMA_SYNC,
         ErrorClass::Root => MPI_ERR_ROOT,
+        ErrorClass::Service => MPI_ERR_SERVICE,
+        ErrorClass::Spawn => MPI_ERR_SPAWN,
         ErrorClass::Tag => MPI_ERR_TAG,
         ErrorClass::Topology => MPI_ERR_TOPOLOGY,
         ErrorClass::Truncate => MPI_ERR_TRUNCATE,
         ErrorClass::Type => MPI_ERR_TYPE,
+        ErrorClass::UnsupportedDatarep => MPI_ERR_UNSUPPORTED_DATAREP,
+        ErrorClass::UnsupportedOperation => MPI_ERR_UNSUPPORTED_OPERATION,
         _ => MPI_ERR_OTHER,
     }
 }

@@ -4,7 +4,8 @@
 //! A handle is a number of 31 bits, above all constants: the index of a slot, and the generation of the object in it.
 //! Nothing reads memory at it. Freeing an object ends its generation, so a freed, wrong or invented handle, or one of
 //! another kind, is found. A call *holds* an object that it only reads, and *takes* one that it changes. Neither locks.
-//! A program that frees an object while another thread uses it is wrong, but nothing breaks:
+//! A program that frees an object while another thread uses it is wrong, but nothing breaks if it has asked for
+//! a level of thread support above MPI_THREAD_SINGLE:
 //!
 //! - HT1: slots are never freed and never move, so the state of a slot can be read at any time.
 //! - HT2: a slot's state has one of four phases. LIVE: the object may be read by those who are counted as holders.
@@ -17,13 +18,16 @@
 //! - HT4: the state says the kind of the object, and the kind whether its objects are held or taken.
 //! - HT5: an object that is taken has a word, which any thread may read meanwhile, in the phases LIVE and TAKEN: what the
 //!   object said of itself when it was put into the slot or back.
+//! - HT6: in a program that has promised to have one thread, by MPI_THREAD_SINGLE, and has no progress thread, states
+//!   change by plain loads and stores, which cost a tenth. Kinds whose functions any thread may call at any time, whatever
+//!   the level, are excepted.
 
 use std::cell::{Cell, UnsafeCell};
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
@@ -78,8 +82,11 @@ struct OwnSlots {
     len: Cell<usize>,
 }
 
-/// A table of objects.
+/// A table of objects. What each call reads lies together.
+#[repr(C)]
 pub(crate) struct Objects {
+    /// Whether the program has one thread (HT6).
+    is_single: AtomicBool,
     chunks: [OnceLock<Box<[Slot; CHUNK]>>; CHUNKS],
     free: Mutex<FreeSlots>,
 }
@@ -116,7 +123,7 @@ pub(crate) struct Reserved<'t> {
 
 /// An object that the holder may read: a call, or a request. It lives at least as long as this, even if another thread
 /// frees its handle.
-pub(crate) struct Held<'t, T> {
+pub(crate) struct Held<'t, T: Kind> {
     object: &'t T,
     /// Where the holder is counted; `None` for objects that are never freed.
     objects: Option<&'t Objects>,
@@ -136,7 +143,19 @@ pub(crate) struct Taken<'t, T: Kind> {
 impl Objects {
     const fn new() -> Self {
         let free = FreeSlots { used: VecDeque::new(), next: 0 };
-        Self { chunks: [const { OnceLock::new() }; CHUNKS], free: Mutex::new(free) }
+        let chunks = [const { OnceLock::new() }; CHUNKS];
+        Self { is_single: AtomicBool::new(false), chunks, free: Mutex::new(free) }
+    }
+
+    /// Says whether the program has one thread from now on (HT6), which is the one that says it.
+    pub fn set_single(&self, is_single: bool) {
+        self.is_single.store(is_single, Ordering::Relaxed);
+    }
+
+    /// Whether this thread is the only one that may change states of this kind (HT6).
+    #[inline(always)]
+    fn is_alone<T: Kind>(&self) -> bool {
+        !T::IS_FREE_THREADED && self.is_single.load(Ordering::Relaxed)
     }
 
     /// Adds an object, and returns its handle.
@@ -252,6 +271,13 @@ impl Objects {
         let (slot, generation) = self.named(handle)?;
         let due = generation << GENERATION_AT | LIVE | of_kind::<T>();
         let mut state = slot.state.load(Ordering::Relaxed);
+        if self.is_alone::<T>() {
+            let is_due = state & !HOLDERS == due;
+            return is_due.then(|| {
+                slot.state.store(change(state), Ordering::Relaxed);
+                slot
+            });
+        }
         while state & !HOLDERS == due {
             let (to, order) = (change(state), Ordering::AcqRel); // SYNC: object
             match slot.state.compare_exchange_weak(state, to, order, Ordering::Relaxed) {
@@ -273,8 +299,11 @@ impl Objects {
     }
 
     /// Counts one more holder of an object, for one that is counted already (HT2).
-    fn hold_again(&self, index: usize) {
-        if let Some(slot) = self.slot(index) {
+    fn hold_again<T: Kind>(&self, index: usize) {
+        let Some(slot) = self.slot(index) else { return };
+        if self.is_alone::<T>() {
+            slot.state.store(slot.state.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        } else {
             slot.state.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -282,9 +311,15 @@ impl Objects {
     /// Counts a holder down. The last one of a freed object drops it. Not inlined, so that what every call on a predefined
     /// communicator passes stays small.
     #[inline(never)]
-    fn let_go(&self, index: usize) {
+    fn let_go<T: Kind>(&self, index: usize) {
         let Some(slot) = self.slot(index) else { return };
-        let before = slot.state.fetch_sub(1, Ordering::AcqRel); // SYNC: object
+        let before = if self.is_alone::<T>() {
+            let state = slot.state.load(Ordering::Relaxed);
+            slot.state.store(state - 1, Ordering::Relaxed);
+            state
+        } else {
+            slot.state.fetch_sub(1, Ordering::AcqRel) // SYNC: object
+        };
         if before & (PHASE | HOLDERS) == DYING | 1 {
             // SAFETY: HT3: this thread has counted the last holder down.
             drop(unsafe { (*slot.object.get()).take() });
@@ -433,7 +468,7 @@ impl Drop for Reserved<'_> {
     }
 }
 
-impl<T> Held<'_, T> {
+impl<T: Kind> Held<'_, T> {
     /// Holds an object that is never freed.
     #[inline(always)]
     pub fn forever(object: &'static T) -> Held<'static, T> {
@@ -441,17 +476,17 @@ impl<T> Held<'_, T> {
     }
 }
 
-impl<T> Clone for Held<'_, T> {
+impl<T: Kind> Clone for Held<'_, T> {
     #[inline]
     fn clone(&self) -> Self {
         if let Some(objects) = self.objects {
-            objects.hold_again(self.index);
+            objects.hold_again::<T>(self.index);
         }
         Self { ..*self }
     }
 }
 
-impl<T> Deref for Held<'_, T> {
+impl<T: Kind> Deref for Held<'_, T> {
     type Target = T;
 
     #[inline(always)]
@@ -460,11 +495,11 @@ impl<T> Deref for Held<'_, T> {
     }
 }
 
-impl<T> Drop for Held<'_, T> {
+impl<T: Kind> Drop for Held<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(objects) = self.objects {
-            objects.let_go(self.index);
+            objects.let_go::<T>(self.index);
         }
     }
 }

@@ -32,6 +32,13 @@ impl Hints {
         Self(Mutex::new(info))
     }
 
+    /// Makes an info object of the hints that are in use for an object, with the kinds of memory that programs may use
+    /// with it (MPI-5.0 section 11.4.3), and returns its handle.
+    pub fn keep_used(mut used: Info) -> Outcome<MPI_Info> {
+        used.set(b"mpi_memory_alloc_kinds", b"mpi,system")?;
+        Self::of(used).keep()
+    }
+
     /// Describes the start of this process.
     fn of_start(command: &[u8], arguments: &[&[u8]]) -> Self {
         let (directory, system) = (env::current_dir().unwrap_or_default(), rustix::system::uname());

@@ -13,7 +13,7 @@ use mpjdev::{Described, Mode, RecvRegion, SendRegion, Source, Status};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi_bodies, out, out_of_line};
 use crate::comm::{Comm, Owner};
-use crate::datatype::Data;
+use crate::datatype::{Data, Found};
 use crate::handles::{Held, OBJECTS};
 use crate::request::{COMPLETE, Request, Role};
 
@@ -141,12 +141,16 @@ macro_rules! receiving {
     };
 }
 
+/// Returns the datatype of a message's elements, in jobs that find mistakes between ranks.
+fn told(comm: &Comm, data: Data) -> Option<Found> {
+    comm.core.is_checked().then(|| data.datatype.find().ok())?
+}
+
 /// Says of the message that this thread sends or receives next on the communicator which elements it has, in jobs that
 /// find mistakes between ranks.
 #[inline(never)]
 fn describe(comm: &Comm, data: Data) -> Option<Described> {
-    let datatype = comm.core.is_checked().then(|| data.datatype.find().ok())??;
-    Some(comm.core.describe(Some(&datatype), None))
+    Some(comm.core.describe(Some(&*told(comm, data)?), None))
 }
 
 /// MPI_Send, MPI_Rsend and MPI_Ssend.

@@ -1,27 +1,32 @@
 //! The process's part in the job (MPI-5.0 chapter 11): MPI_Init, MPI_Finalize and what asks about them. `session.rs`
-//! has the sessions.
+//! has the sessions,
+//! `worlds.rs` the processes that this one spawns or meets.
 //!
 //! A process joins its job once, by MPI_Init or with its first session, and leaves it when MPI is finalized and no
-//! session is open. One that has used sessions only may open more of them, so it leaves when it exits.
+//! session is open. One that has used sessions only may open more of them, so it leaves when it exits. To leave means to
+//! wait for the other processes, so that all may exit. After that, sessions still connect those that open them, and nobody
+//! waits for the others any more.
 
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::thread::{self, ThreadId};
 
 use mpicore::job::{self, Job};
 use mpicore::{Communicator, Process};
-use mpjdev::Device;
 use mpjdev::wireup::Control;
+use mpjdev::{Device, Stats};
 
 use crate::abi::*;
 use crate::call::{Fault, Outcome, failed, mpi, mpi_anytime, out};
 use crate::comm::Comm;
 use crate::error::handler::{Handler, Place};
+use crate::handles::OBJECTS;
 
 pub(crate) mod session;
+mod worlds;
 
 /// What exists from MPI_Init on. It is never freed, so threads that call a function while another one calls
 /// MPI_Finalize, which is wrong, find a device that has ended.
@@ -33,9 +38,13 @@ pub(crate) struct Running {
     /// The device of all communicators.
     pub device: &'static Device,
     rank: &'static Rank,
-    /// The number of the program in its job, from 0, if a launcher started it.
+    /// The number of the program among those that were started together, from 0, if a launcher started it.
     pub program: Option<c_int>,
+    /// The communicator with the ranks that have spawned this one.
+    parent: Option<Weak<Comm>>,
     main: ThreadId,
+    /// Whether the process has left its job.
+    has_left: AtomicBool,
 }
 
 /// The state of a rank.
@@ -44,6 +53,8 @@ struct Rank {
     /// The devices of further contexts. No communicator uses them, but other ranks wait for their ends.
     further: Vec<Device>,
     control: Option<Control>,
+    /// Whether a thread makes progress.
+    has_thread: bool,
 }
 
 /// The phases of the process.
@@ -64,7 +75,8 @@ static USERS: Mutex<Users> = Mutex::new(Users { count: 0, left: None });
 struct Users {
     /// Open sessions, and one more from MPI_Init to MPI_Finalize.
     count: usize,
-    /// The state of a process that was in the job and is in it no more. Tools that look for leaks find it here.
+    /// The state of a process that was in the job and is in it no more, unless a session is open. Tools that look for
+    /// leaks find it here.
     left: Option<&'static Running>,
 }
 
@@ -92,6 +104,17 @@ pub(crate) fn when_not_running() -> &'static str {
         FINALIZED => "after MPI_Finalize",
         _ => "before MPI_Init",
     }
+}
+
+/// Returns whether the process is in its job, or was.
+pub(crate) fn has_joined() -> bool {
+    let users = users();
+    running().or(users.left).is_some()
+}
+
+/// Returns what the process has sent and received in its job; zeros before it has joined.
+pub(crate) fn stats() -> Stats {
+    running().or(users().left).map_or_else(Stats::default, Running::stats)
 }
 
 /// Returns the level of thread support, also before and after the process is in its job.
@@ -132,16 +155,23 @@ fn start(required: c_int) -> Outcome<c_int> {
 /// Joins the job, unless the process has, for one more user.
 ///
 /// # Errors
-/// The job cannot be joined, or the process has left it.
+/// The job cannot be joined.
 pub(crate) fn enter(level: c_int) -> Outcome<&'static Running> {
     let mut users = users();
-    if users.left.is_some() {
-        return Err(Fault::other("the process has left its job; it can join it once"));
-    }
     if running().is_none() {
-        let state = Box::into_raw(Box::new(Running::new()?));
+        let state = match users.left {
+            Some(state) => {
+                state.start_progress()?;
+                state
+            }
+            None => Box::leak(Box::new(Running::new(level)?)),
+        };
+        users.left = None;
         LEVEL.store(level, Ordering::Relaxed);
-        STATE.store(state, Ordering::Release); // SYNC: state
+        STATE.store(ptr::from_ref(state).cast_mut(), Ordering::Release); // SYNC: state
+    }
+    if level == MPI_THREAD_MULTIPLE {
+        OBJECTS.set_single(false);
     }
     users.count += 1;
     needed()
@@ -165,6 +195,7 @@ fn leave_job(mut users: MutexGuard<'_, Users>) -> Outcome {
     let Some(running) = running() else { return Ok(()) };
     users.left = Some(running);
     drop(users);
+    running.own.core.close_ports();
     // A failure still goes to the error handlers.
     running.finish()?;
     STATE.store(ptr::null_mut(), Ordering::Release); // SYNC: state
@@ -192,12 +223,13 @@ extern "C" fn at_exit() {
 static AT_EXIT: extern "C" fn() = at_exit;
 
 impl Running {
-    fn new() -> Outcome<Self> {
-        let Job { devices, control, program, progress_thread, .. } = job::join(false)?;
+    fn new(level: c_int) -> Outcome<Self> {
+        let Job { devices, control, program, parent, progress_thread, .. } = job::join(false)?;
         let program = program.map(|number| number as c_int);
         let mut devices = devices.into_iter();
         let process = Process::new(devices.next().expect("a rank has context 0"), ());
-        let rank = Rank { process: Arc::new(process), further: devices.collect(), control };
+        let (process, further) = (Arc::new(process), devices.collect());
+        let rank = Rank { process, further, control, has_thread: progress_thread };
         // The state is never freed, and so neither is the device.
         let rank: &'static Rank = Box::leak(Box::new(rank));
         let (process, device) = (&rank.process, rank.process.device());
@@ -207,11 +239,29 @@ impl Running {
         let own = comm(Communicator::self_comm(process.clone())?, MPI_COMM_SELF);
         world.core.set_name("MPI_COMM_WORLD");
         own.core.set_name("MPI_COMM_SELF");
-        if progress_thread {
-            process.start_progress()?;
+        let parent =
+            parent.map(|parent| worlds::parents(&world.core, device, parent)).transpose()?;
+        OBJECTS.set_single(level == MPI_THREAD_SINGLE && !progress_thread);
+        let (main, has_left) = (thread::current().id(), AtomicBool::new(false));
+        let running = Self { world, own, device, rank, program, parent, main, has_left };
+        running.start_progress()?;
+        Ok(running)
+    }
+
+    fn start_progress(&self) -> Outcome {
+        if self.rank.has_thread {
+            self.rank.process.start_progress()?;
         }
-        let main = thread::current().id();
-        Ok(Self { world, own, device, rank, program, main })
+        Ok(())
+    }
+
+    /// Returns the devices of all contexts.
+    fn devices(&self) -> impl Iterator<Item = &'static Device> {
+        std::iter::once(self.device).chain(&self.rank.further)
+    }
+
+    fn stats(&self) -> Stats {
+        self.devices().map(|device| device.stats().unwrap_or_default()).sum()
     }
 
     /// Deletes the attributes of MPI_COMM_SELF, then those of MPI_COMM_WORLD.
@@ -222,13 +272,14 @@ impl Running {
         of_world.map_err(|error| failed(error).on(&self.world))
     }
 
-    /// Leaves the job.
+    /// Leaves the job. The second time, all that was sent since then is on its way.
     fn finish(&self) -> Outcome {
         self.rank.process.stop_progress();
-        let devices: Vec<_> = std::iter::once(self.device).chain(&self.rank.further).collect();
-        job::leave(&devices, self.rank.control.as_ref(), |device, _| {
-            device.finish().map(|()| true)
-        })?;
+        if self.has_left.swap(true, Ordering::Relaxed) {
+            return Ok(self.device.rest_again()?);
+        }
+        let devices: Vec<_> = self.devices().collect();
+        job::leave(&devices, self.rank.control.as_ref(), |device, _| device.rest().map(|()| true))?;
         Ok(())
     }
 }

@@ -58,6 +58,8 @@ struct More {
     at_end: Option<AtEnd>,
     /// What several threads may use at once.
     shared: Option<Shared>,
+    /// The window of an operation on one.
+    window: Option<MPI_Win>,
 }
 
 /// Starts a persistent operation.
@@ -72,6 +74,8 @@ pub(crate) enum Role {
     Send,
     /// A receive.
     Receive,
+    /// An access to a file, whose status says how many bytes were moved.
+    Access,
     /// Anything else.
     Other,
 }
@@ -84,6 +88,7 @@ impl Role {
             _ if ended.cancelled => MPI_Status::CANCELLED,
             Self::Receive if ended.source == PROC_NULL as u32 => MPI_Status::NOBODY,
             Self::Receive => status_on(comm, *ended),
+            Self::Access => MPI_Status::new(MPI_ANY_SOURCE, MPI_ANY_TAG, ended.bytes as u64),
             Self::Send | Self::Other => MPI_Status::EMPTY,
         }
     }
@@ -112,6 +117,12 @@ impl Request {
     /// Sets what runs when the operation ends.
     pub fn at_end(mut self, at_end: AtEnd) -> Self {
         self.more.get_or_insert_default().at_end = Some(at_end);
+        self
+    }
+
+    /// States that the operation is on a window.
+    pub fn on_window(mut self, window: MPI_Win) -> Self {
+        self.more.get_or_insert_default().window = Some(window);
         self
     }
 
@@ -218,10 +229,12 @@ impl Request {
     /// Returns the error of an operation that has failed. A send that was withdrawn has been cancelled.
     #[cold]
     fn failed(&self, error: mpjdev::Error) -> Outcome<MPI_Status> {
-        match self.role {
+        let window = self.more.as_ref().and_then(|more| more.window);
+        match (self.role, window) {
+            (_, Some(window)) => Err(Fault::from(error).on_window(window)),
             _ if is_cancelled(&error) => Ok(MPI_Status::CANCELLED),
-            Role::Receive => Err(not_received(&self.comm, error).on(&self.comm)),
-            Role::Send | Role::Other => Err(Fault::from(error).on(&self.comm)),
+            (Role::Receive, _) => Err(not_received(&self.comm, error).on(&self.comm)),
+            (Role::Send | Role::Access | Role::Other, _) => Err(Fault::from(error).on(&self.comm)),
         }
     }
 
@@ -244,7 +257,7 @@ impl Request {
                     .withdraw(open, because)
                     .and_then(|()| (0..ROUNDS).try_for_each(|_| device.istatus(open).map(drop)))
             }
-            Role::Other => Ok(()),
+            Role::Access | Role::Other => Ok(()),
         };
         cancelled.map_err(|error| Fault::from(error).on(&self.comm))
     }

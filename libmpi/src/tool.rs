@@ -1,37 +1,114 @@
-//! The interface for tools (MPI-5.0 section 15.3). This library has no control variables, performance variables,
-//! events, sources or categories, so there are zero of each, and no index, name or handle of one is valid.
+//! The interface for tools (MPI-5.0 section 15.3). Its control variables are the settings of `mpjrun --info`, its
+//! performance variables the numbers of `mpjrun --stats`; names and descriptions come from the tables of the crates below.
+//!
+//! - `control.rs`: control variables and enumerations.
+//! - `performance.rs`: performance variables, their sessions and handles.
+//! - `category.rs`: categories.
+//! - `event.rs`: events and their sources, of which there are none.
 //!
 //! Tools call it before MPI_Init and after MPI_Finalize. Its errors are returned, and never go to error handlers.
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::abi::*;
 use crate::call::mpi_value;
 use crate::process::thread_level;
 
+mod category;
+mod control;
+mod event;
+mod performance;
+
 /// How often MPI_T_init_thread was called, less the calls of MPI_T_finalize.
 static USERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns a code, or that of a tool that has not initialized the interface.
-fn if_initialized(code: c_int) -> c_int {
-    if USERS.load(Ordering::Relaxed) > 0 { code } else { MPI_T_ERR_NOT_INITIALIZED }
+/// The result of a function's body; an error is its code.
+type Answer<T = ()> = Result<T, c_int>;
+
+/// Runs the body of a function for a tool that has initialized the interface, and returns the function's code.
+fn answer(body: impl FnOnce() -> Answer) -> c_int {
+    match USERS.load(Ordering::Relaxed) {
+        0 => MPI_T_ERR_NOT_INITIALIZED,
+        _ => body().map_or_else(|code| code, |()| MPI_SUCCESS),
+    }
 }
 
-/// Writes the number of things of a kind.
+/// Defines functions of the interface. The body ends with an [`Answer`].
+macro_rules! tool {
+    ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> c_int $body:block)+) => {$(
+        $crate::call::mpi_value! {
+            fn $name($($arg: $ty),*) -> c_int {
+                // SAFETY: FC1: the body uses the arguments as the standard says.
+                $crate::tool::answer(move || unsafe { $body })
+            }
+        }
+    )+};
+}
+
+use tool;
+
+/// Writes a result that the tool may not want: then the place is null.
 ///
 /// # Safety
 /// The place is null or may be written: FC1.
-unsafe fn none(place: *mut c_int) -> c_int {
-    // SAFETY: the caller's promise.
-    match (if_initialized(MPI_SUCCESS), unsafe { place.as_mut() }) {
-        (MPI_SUCCESS, Some(place)) => {
-            *place = 0;
-            MPI_SUCCESS
-        }
-        (MPI_SUCCESS, None) => MPI_T_ERR_INVALID,
-        (code, _) => code,
+unsafe fn put<T>(place: *mut T, value: T) {
+    if !place.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { place.write(value) };
     }
+}
+
+/// Writes a result that the tool must want.
+///
+/// # Safety
+/// The place is null or may be written: FC1.
+unsafe fn write<T>(place: *mut T, value: T) -> Answer {
+    if place.is_null() {
+        return Err(MPI_T_ERR_INVALID);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { place.write(value) };
+    Ok(())
+}
+
+/// Writes as much of a string as there is room for, with the zero behind it, and how much room all of it needs.
+///
+/// # Safety
+/// The places are null or may be written, the first one for as many bytes as the second one says: FC1.
+unsafe fn put_text(place: *mut c_char, len: *mut c_int, text: &str) {
+    // SAFETY: the caller's promise.
+    let Some(len) = (unsafe { len.as_mut() }) else { return };
+    if !place.is_null() && *len > 0 {
+        let end = text.len().min(*len as usize - 1);
+        // SAFETY: the caller's promise: `end` bytes and the zero are at most as many as it says.
+        unsafe {
+            place.copy_from_nonoverlapping(text.as_ptr().cast(), end);
+            place.add(end).write(0);
+        }
+    }
+    *len = text.len() as c_int + 1;
+}
+
+/// Returns what stands at an index of a table.
+fn at<T>(table: &[T], index: c_int) -> Answer<&T> {
+    usize::try_from(index).ok().and_then(|index| table.get(index)).ok_or(MPI_T_ERR_INVALID_INDEX)
+}
+
+/// Returns the index of the thing with this name.
+///
+/// # Safety
+/// The name is null or a string: FC1.
+unsafe fn index<T>(
+    table: &[T],
+    name: *const c_char,
+    is: impl Fn(&T, &[u8]) -> bool,
+) -> Answer<c_int> {
+    // SAFETY: the caller's promise.
+    let name = unsafe { crate::call::out::bytes(name, MPI_T_ERR_INVALID, "name") };
+    let name = name.map_err(|fault| fault.code())?;
+    let found = table.iter().position(|row| is(row, name));
+    found.map(|index| index as c_int).ok_or(MPI_T_ERR_INVALID_NAME)
 }
 
 mpi_value! {
@@ -41,6 +118,7 @@ mpi_value! {
             Some(provided) => *provided = thread_level(required),
             None => return MPI_T_ERR_INVALID,
         }
+        control::first_seen();
         USERS.fetch_add(1, Ordering::Relaxed);
         MPI_SUCCESS
     }
@@ -48,90 +126,12 @@ mpi_value! {
     fn MPI_T_finalize() -> c_int {
         let less = |users: usize| users.checked_sub(1);
         match USERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
+            Ok(1) => {
+                performance::end_sessions();
+                MPI_SUCCESS
+            }
             Ok(_) => MPI_SUCCESS,
             Err(_) => MPI_T_ERR_NOT_INITIALIZED,
         }
     }
-
-    fn MPI_T_cvar_get_num(num_cvar: *mut c_int) -> c_int {
-        // SAFETY: FC1.
-        unsafe { none(num_cvar) }
-    }
-
-    fn MPI_T_pvar_get_num(num_pvar: *mut c_int) -> c_int {
-        // SAFETY: FC1.
-        unsafe { none(num_pvar) }
-    }
-
-    fn MPI_T_event_get_num(num_events: *mut c_int) -> c_int {
-        // SAFETY: FC1.
-        unsafe { none(num_events) }
-    }
-
-    fn MPI_T_source_get_num(num_sources: *mut c_int) -> c_int {
-        // SAFETY: FC1.
-        unsafe { none(num_sources) }
-    }
-
-    fn MPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
-        // SAFETY: FC1.
-        unsafe { none(num_cat) }
-    }
-
-    // The categories have never changed.
-    fn MPI_T_category_changed(update_number: *mut c_int) -> c_int {
-        // SAFETY: FC1.
-        unsafe { none(update_number) }
-    }
-}
-
-/// Defines functions by their names. They answer one code.
-macro_rules! refuse {
-    ($code:ident: $($name:ident),* $(,)?) => {
-        $(by_name! { $name, [refused] $code })*
-    };
-}
-
-/// Defines a function that answers one code.
-macro_rules! refused {
-    (fn $name:ident($($arg:ident: $ty:ty),*) -> c_int; $code:ident) => {
-        mpi_value! {
-            fn $name($($arg: $ty),*) -> c_int {
-                let _ = ($($arg,)*);
-                if_initialized($code)
-            }
-        }
-    };
-}
-
-refuse! {
-    MPI_T_ERR_INVALID_INDEX:
-    MPI_T_category_get_categories, MPI_T_category_get_cvars, MPI_T_category_get_events, MPI_T_category_get_info,
-    MPI_T_category_get_num_events, MPI_T_category_get_pvars, MPI_T_cvar_get_info, MPI_T_cvar_handle_alloc,
-    MPI_T_event_get_info, MPI_T_event_handle_alloc, MPI_T_pvar_get_info, MPI_T_source_get_info,
-    MPI_T_source_get_timestamp,
-}
-
-refuse! {
-    MPI_T_ERR_INVALID_NAME:
-    MPI_T_category_get_index, MPI_T_cvar_get_index, MPI_T_event_get_index, MPI_T_pvar_get_index,
-}
-
-refuse! {
-    MPI_T_ERR_INVALID_HANDLE:
-    MPI_T_cvar_handle_free, MPI_T_cvar_read, MPI_T_cvar_write, MPI_T_enum_get_info, MPI_T_enum_get_item,
-    MPI_T_event_callback_get_info, MPI_T_event_callback_set_info, MPI_T_event_copy, MPI_T_event_get_source,
-    MPI_T_event_get_timestamp, MPI_T_event_handle_free, MPI_T_event_handle_get_info, MPI_T_event_handle_set_info,
-    MPI_T_event_read, MPI_T_event_register_callback, MPI_T_event_set_dropped_handler,
-}
-
-refuse! {
-    MPI_T_ERR_OUT_OF_SESSIONS:
-    MPI_T_pvar_session_create,
-}
-
-refuse! {
-    MPI_T_ERR_INVALID_SESSION:
-    MPI_T_pvar_handle_alloc, MPI_T_pvar_handle_free, MPI_T_pvar_read, MPI_T_pvar_readreset, MPI_T_pvar_reset,
-    MPI_T_pvar_session_free, MPI_T_pvar_start, MPI_T_pvar_stop, MPI_T_pvar_write,
 }

@@ -3,12 +3,14 @@
 //! Each file `tests/c/NAME.c` is a test. Its first line says how it is run, and lines that follow what must be printed:
 //!
 //! ```c
-//! // ranks 2, exit 5
+//! // ranks 2, universe 8, exit 5
 //! // stdout: words of a line of standard output
 //! // stderr: words of standard error
 //! ```
 //!
-//! `exit` is 0 if it is missing; then standard error must be empty.
+//! `universe` is the number of ranks that the job can have with those that it spawns. `exit` is 0 if it is missing;
+//! then standard error must be empty. Each program is run again with `MPJ_CHECK=1`, and does the same, unless `checked`
+//! states another exit code for this.
 
 #![expect(clippy::print_stderr, reason = "tests say why they are skipped")]
 
@@ -18,7 +20,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use mpj_harness::{Outcome, command, launch, libmpi, mpjrun};
+use mpj_harness::{Outcome, command, launch, libmpi, mpjrun, process};
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 /// Whether there is a compiler.
@@ -61,7 +64,9 @@ fn compile(source: &Path, folder: &Path, options: &[&str]) -> PathBuf {
 #[derive(Debug, PartialEq, Eq)]
 struct Plan<'a> {
     ranks: usize,
+    universe: Option<usize>,
     code: i32,
+    checked: Option<i32>,
     stdout: Vec<&'a str>,
     stderr: Vec<&'a str>,
 }
@@ -70,11 +75,14 @@ impl<'a> Plan<'a> {
     fn of(source: &'a str) -> Self {
         let first = source.lines().next().and_then(|line| line.strip_prefix("// "));
         let mut words = first.unwrap_or("").split([' ', ',']).filter(|word| !word.is_empty());
-        let mut plan = Self { ranks: 0, code: 0, stdout: Vec::new(), stderr: Vec::new() };
+        let (stdout, stderr) = (Vec::new(), Vec::new());
+        let mut plan = Self { ranks: 0, universe: None, code: 0, checked: None, stdout, stderr };
         while let (Some(word), Some(number)) = (words.next(), words.next()) {
             match (word, number.parse::<i32>()) {
                 ("ranks", Ok(number)) => plan.ranks = number as usize,
+                ("universe", Ok(number)) => plan.universe = Some(number as usize),
                 ("exit", Ok(number)) => plan.code = number,
+                ("checked", Ok(number)) => plan.checked = Some(number),
                 other => panic!("no part of a plan: {other:?}"),
             }
         }
@@ -125,8 +133,18 @@ fn programs_in_c_run_as_they_say() {
         let text = fs::read_to_string(&source).expect("sources are text");
         let (plan, name) = (Plan::of(&text), source.display().to_string());
         let program = compile(&source, installed.path(), &[]);
-        let outcome = launch(&program).ranks(plan.ranks).run();
-        plan.check(&name, &outcome);
+        let universe =
+            plan.universe.map(|universe| ["--universe".to_owned(), universe.to_string()]);
+        let job = || {
+            let job = launch(&program).ranks(plan.ranks);
+            universe.iter().fold(job, |job, words| job.options(words))
+        };
+        plan.check(&name, &job().run());
+        let checked = job().env("MPJ_CHECK", "1").run();
+        match plan.checked {
+            Some(code) => assert_eq!(checked.code, code, "{name}, checked: {checked:?}"),
+            None => plan.check(&format!("{name}, checked"), &checked),
+        }
     }
 }
 
@@ -186,15 +204,34 @@ fn programs_of_a_job_have_numbers() {
     assert_eq!(command(name).expect(0).sorted_lines(), ["0: none"]);
 }
 
-/// With `--check`, receives of other types fail, and so does the end of a rank that has not received a message.
+/// What ranks spawn ends with a launcher that is killed, and what that has started, too.
+#[test]
+fn spawned_processes_end_with_the_launcher() {
+    if !has_compiler() {
+        return;
+    }
+    let installed = installed();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/programs/spawn_shells.c");
+    let program = compile(&source, installed.path(), &[]);
+    let job = launch(&program).ranks(1).options(["--universe", "3"]).start();
+    let pids = job.numbers(4);
+    job.signal(Signal::KILL);
+    process::await_end(&pids);
+    job.expect(137);
+}
+
+/// With `--check`, receives of other types fail, collective calls that do not fit together, buffers that overlap, and the end
+/// of a rank that has not received a message.
 #[test]
 fn mistakes_between_ranks_are_found() {
     if !has_compiler() {
         return;
     }
     let installed = installed();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/programs/mistakes.c");
-    let program = compile(&source, installed.path(), &[]);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/programs");
+    let program = compile(&folder.join("mistakes.c"), installed.path(), &[]);
+    let all = compile(&folder.join("mistakes_all.c"), installed.path(), &[]);
+    launch(&all).ranks(2).options(["--check"]).expect_quiet();
     for backend in ["eager", "rendezvous"] {
         let job = || launch(&program).ranks(2).options(["--check", "--backend", backend]);
         assert_eq!(job().expect(0).stdout, "1 1 1\n", "{backend}");

@@ -12,6 +12,7 @@
 //! The documentation of [`Communicator`] states the errors of all calls.
 
 use mpjdev::Call;
+use transport_lapi::Ranges;
 
 use crate::collective::{self, Blocks, Collective, Exchange, Operands, Order, Schedule};
 use crate::communicator::{Communicator, InUse};
@@ -27,32 +28,34 @@ mod inline;
 mod inter;
 mod neighbour;
 
-/// From this many bytes on, an allreduce exchanges halves: the data then take more time than the messages.
-const HALVES_FROM: u64 = 64 << 10;
+/// What an allreduce exchanges, by its bytes: from 64 KiB on halves, since the data then take more time than the messages.
+static EXCHANGES: Ranges<Exchange> =
+    Ranges::fixed(&[((64 << 10) - 1, Exchange::Whole), (u64::MAX, Exchange::Halves)]);
 
-/// From this many bytes in a block on, gathers and scatters exchange each block directly between the root and its rank:
-/// passing data on then takes more time than additional messages.
-const DIRECTLY_FROM: u64 = 1 << 10;
+/// Whether gathers and scatters exchange each block directly between the root and its rank, by the bytes of a block: from
+/// 1 KiB on, since passing data on then takes more time than additional messages.
+static DIRECTLY: Ranges<bool> = Ranges::fixed(&[((1 << 10) - 1, false), (u64::MAX, true)]);
 
 /// Up to this many ranks, they do so with blocks of any length: the root's messages take less time than the steps of a
 /// tree.
 const DIRECTLY_TO: u32 = 8;
 
-/// On several hosts, if each has consecutive ranks, they do so from this many bytes on instead: a message between hosts
-/// takes as long as to copy some thousand bytes.
-const DIRECTLY_BETWEEN_HOSTS_FROM: u64 = 8 << 10;
+/// The same on several hosts, if each has consecutive ranks: from 8 KiB on, since a message between hosts takes as long as
+/// to copy some thousand bytes.
+static DIRECTLY_BETWEEN_HOSTS: Ranges<bool> =
+    Ranges::fixed(&[((8 << 10) - 1, false), (u64::MAX, true)]);
 
-/// From this many bytes in a block on, an allgather on several hosts goes around a ring: the data then take more time
-/// than the messages.
-const RING_FROM: u64 = 64 << 10;
+/// Whether an allgather on several hosts goes around a ring, by the bytes of a block: from 64 KiB on, since the data then
+/// take more time than the messages.
+static BY_RING: Ranges<bool> = Ranges::fixed(&[((64 << 10) - 1, false), (u64::MAX, true)]);
 
 /// Returns what an allreduce exchanges. It depends only on the kind and the number of the operands, so all ranks get
 /// the same answer, even if the operands lie in a slice on one rank and in a few large elements on another.
 #[inline]
 fn exchange_of(reduction: &Reduction, data: usize, count: u64) -> Exchange {
     let bytes = count.saturating_mul(data as u64);
-    match reduction.operand {
-        Operand::Kind(kind) if bytes >= HALVES_FROM && bytes % kind.size() as u64 == 0 => {
+    match (EXCHANGES.choose_or_last(bytes), &reduction.operand) {
+        (Exchange::Halves, Operand::Kind(kind)) if bytes % kind.size() as u64 == 0 => {
             Exchange::Halves
         }
         _ => Exchange::Whole,
@@ -116,8 +119,9 @@ impl Communicator {
         reduction: Option<Reduction>,
     ) -> Result<Plan<'c>, Error> {
         let claim = (self.is_checked() && !self.is_inter())
-            .then(|| Claim::of_call(call, root, reduction.as_ref()));
+            .then(|| Claim::of_call(call, self.rank(), root, reduction.as_ref()));
         work.fill(buffers, reduction)?;
+        let claim = claim.map(|claim| claim.with_messages(work.parts(), self.size()));
         let (context, tag) = (self.collective_context(), Tag::OfCall(self.next_number()));
         Ok(Plan::new(self, call, Route { peers, context, tag }, work).claiming(claim))
     }
@@ -148,8 +152,8 @@ impl Communicator {
         let (elements, size) = if self.rank() == root { at_root } else { elsewhere };
         let bytes = elements.saturating_mul(size as u64);
         match self.hosts() {
-            Some(hosts) if hosts.are_consecutive() => bytes >= DIRECTLY_BETWEEN_HOSTS_FROM,
-            _ => self.size() <= DIRECTLY_TO || bytes >= DIRECTLY_FROM,
+            Some(hosts) if hosts.are_consecutive() => *DIRECTLY_BETWEEN_HOSTS.choose_or_last(bytes),
+            _ => self.size() <= DIRECTLY_TO || *DIRECTLY.choose_or_last(bytes),
         }
     }
 
@@ -275,7 +279,7 @@ impl Communicator {
     #[inline]
     pub fn allgather(&self, send: Sent, output: Output, count: u64) -> Result<Plan<'_>, Error> {
         let (input, sent) = split(send, Input::none);
-        let are_long = count.saturating_mul(output.data_size() as u64) >= RING_FROM;
+        let are_long = *BY_RING.choose_or_last(count.saturating_mul(output.data_size() as u64));
         let collective = Collective::Allgather { send: sent, receive: count, are_long };
         Ok(self.plan_equal(Call::Allgather, collective, (input, output), None))
     }

@@ -19,7 +19,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use mpjdev::{CALL_NUMBERS, Device, Members};
 
@@ -27,7 +27,7 @@ use crate::attribute::Attributes;
 use crate::collective::{Hosts, Member};
 use crate::error::Error;
 use crate::group::{Comparison, Group};
-use crate::process::buffered::Copies;
+use crate::process::buffered::{Copies, SessionBuffer};
 use crate::process::{Process, SELF, WORLD, group_context, partition_contexts, service_context};
 use crate::topology::{Cartesian, Topology};
 
@@ -35,6 +35,8 @@ mod attribute;
 mod buffered;
 mod handler;
 mod partition_tags;
+#[cfg(test)]
+pub(crate) mod ranks;
 #[cfg(test)]
 pub(crate) mod tests;
 mod workspace;
@@ -66,6 +68,8 @@ struct Inner {
     rank: u32,
     remote: Option<Group>,
     topology: Option<Topology>,
+    /// Its ranks of other worlds.
+    elsewhere: Box<[u32]>,
     /// Where the ranks of its group are, if not all are on one host.
     hosts: Option<Hosts>,
     /// Number of collective calls so far, from which the number of the next one follows.
@@ -78,6 +82,8 @@ struct Inner {
     workspace: Workspace,
     /// The copies of buffered sends for which the communicator has a buffer of its own.
     copies: Copies,
+    /// The place of the buffer of the session that the communicator comes from, if it does.
+    session: OnceLock<Arc<SessionBuffer>>,
     partition_tags: Mutex<PartitionTags>,
 }
 
@@ -113,13 +119,15 @@ impl Origin {
 }
 
 impl Communicator {
-    /// Makes the communicator of all ranks of the job: MPI_COMM_WORLD. Once per process.
+    /// Makes the communicator of all ranks of this rank's world: MPI_COMM_WORLD. Once per process.
     ///
     /// # Errors
     /// What made the device unusable.
     pub fn world(process: Arc<Process>) -> Result<Self, Error> {
         let device = process.device();
-        let (rank, group) = (device.rank(), Group::world(device.size() as u32));
+        device.publish_stats();
+        let world = device.world();
+        let (rank, group) = (device.rank() - world.start, Group::of_ranks(world)?);
         Self::new(process, WORLD, Origin::of(group, rank), "world")
     }
 
@@ -138,6 +146,8 @@ impl Communicator {
         let name = Arc::new(Mutex::new(name.to_owned()));
         let (workspace, copies) = <(Workspace, Copies)>::default();
         let hosts = hosts_of(process.device(), &group, rank);
+        let elsewhere = elsewhere(process.device(), &group, remote.as_ref());
+        process.device().connect(&elsewhere);
         let inner = Inner {
             process,
             id,
@@ -145,6 +155,7 @@ impl Communicator {
             rank,
             remote,
             topology,
+            elsewhere,
             hosts,
             calls,
             persistent,
@@ -153,6 +164,7 @@ impl Communicator {
             handler,
             workspace,
             copies,
+            session: OnceLock::new(),
             partition_tags: Mutex::default(),
         };
         // The handle is made before anything can fail: dropping it releases the id.
@@ -161,10 +173,14 @@ impl Communicator {
         Ok(made)
     }
 
-    /// Makes a communicator that inherits the error handler of this one.
+    /// Makes a communicator that inherits the error handler of this one, and its session.
     pub(crate) fn child(&self, id: u32, origin: Origin) -> Result<Self, Error> {
         let handler = Handler::new(self.handler());
-        Self::new(self.process().clone(), id, Origin { handler, ..origin }, "")
+        let made = Self::new(self.process().clone(), id, Origin { handler, ..origin }, "")?;
+        if let Some(session) = self.session_buffer() {
+            made.share_buffer(session.clone());
+        }
+        Ok(made)
     }
 
     /// Returns the rank of this process in its group: MPI_Comm_rank.
@@ -338,6 +354,10 @@ impl Communicator {
         &self.0.copies
     }
 
+    pub(crate) fn session(&self) -> &OnceLock<Arc<SessionBuffer>> {
+        &self.0.session
+    }
+
     /// Takes the number of the next collective call.
     #[inline]
     pub(crate) fn next_number(&self) -> i32 {
@@ -361,7 +381,7 @@ impl Communicator {
     }
 
     /// Returns the ranks that collective calls need.
-    fn members(&self) -> Arc<dyn Members> {
+    pub(crate) fn members(&self) -> Arc<dyn Members> {
         let Inner { group, name, remote, .. } = &*self.0;
         let (group, remote, name) = (group.clone(), remote.clone(), name.clone());
         Arc::new(Gathering { group, remote, name })
@@ -372,6 +392,16 @@ impl Communicator {
 fn hosts_of(device: &Device, group: &Group, rank: u32) -> Option<Hosts> {
     let host_of = |rank| device.host_of(group.job_rank(rank).expect("a rank of the group"));
     device.has_hosts().then(|| Hosts::of(rank, group.size(), host_of))?
+}
+
+/// Returns the ranks of other worlds among those of a communicator.
+fn elsewhere(device: &Device, group: &Group, remote: Option<&Group>) -> Box<[u32]> {
+    let world = device.world();
+    if world.len() == device.size() {
+        return Box::default();
+    }
+    let ranks = std::iter::once(group).chain(remote).flat_map(Group::iter);
+    ranks.filter(|rank| !world.contains(rank)).collect()
 }
 
 /// Returns the members of a call that only a group makes.
@@ -407,6 +437,7 @@ impl Drop for Inner {
         if !self.delete_attributes_at_end() {
             let process = &self.process;
             self.copies.leave(process.device());
+            process.device().disconnect(&self.elsewhere);
             process.leave(self.id);
         }
     }

@@ -23,6 +23,7 @@ mod external;
 mod fortran;
 mod map;
 mod pack;
+mod portable;
 mod signature;
 #[cfg(test)]
 mod tests;

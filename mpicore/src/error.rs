@@ -1,8 +1,11 @@
 //! The error type of this crate.
 
 pub(crate) mod code;
+mod file;
 mod mistake;
 mod service;
+mod window;
+mod world;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -16,8 +19,11 @@ use crate::group::GroupError;
 use crate::op::{OpError, Predefined};
 use crate::topology::TopologyError;
 
-pub use mistake::{Aspect, Mistake};
+pub use file::FileError;
+pub use mistake::{Aspect, Conflict, Mistake};
 pub use service::ServiceError;
+pub use window::WindowError;
+pub use world::WorldError;
 
 /// Why a call failed. [`Error::class`] returns MPI's class.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -44,6 +50,15 @@ pub enum Error {
     /// A call of a service brought no answer.
     #[error(transparent)]
     Service(#[from] ServiceError),
+    /// A call on a window was refused.
+    #[error(transparent)]
+    Window(#[from] WindowError),
+    /// Ranks could not be spawned, or groups could not meet.
+    #[error(transparent)]
+    World(#[from] WorldError),
+    /// A call on a file was refused, or has failed.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The elements of a call lie outside the memory of its buffer. Nothing was sent.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -106,6 +121,9 @@ pub enum Error {
     /// The ranks make collective calls that do not fit together, as a check has found (`MPJ_CHECK`). Nothing was sent.
     #[error(transparent)]
     Mistake(Box<Mistake>),
+    /// Accesses to a window conflict, as a check has found (`MPJ_CHECK`).
+    #[error(transparent)]
+    Conflict(Box<Conflict>),
     /// There is no memory for the temporary data of a collective. Nothing was sent.
     #[error("no memory for {bytes} bytes that this call needs in addition to its buffers")]
     Memory {
@@ -286,6 +304,9 @@ impl Error {
             Self::Datatype(error) => error.class(),
             Self::Topology(error) => error.class(),
             Self::Service(error) => error.class(),
+            Self::Window(error) => error.class(),
+            Self::World(error) => error.class(),
+            Self::File(error) => error.class(),
             Self::Layout(_) => ErrorClass::Arg,
             Self::Buffer { .. } | Self::AttachedBuffer { .. } | Self::Attached { .. } => {
                 ErrorClass::Buffer
@@ -293,6 +314,7 @@ impl Error {
             Self::Short { .. } | Self::Unequal { .. } => ErrorClass::Count,
             Self::Long { .. } => ErrorClass::Truncate,
             Self::Mistake(mistake) => mistake.aspect.class(),
+            Self::Conflict(_) => ErrorClass::RmaConflict,
             Self::Memory { .. } => ErrorClass::NoMem,
             Self::NotForReductions { .. } | Self::NoKind { .. } => ErrorClass::Op,
             Self::Panicked { .. } | Self::Contexts { .. } | Self::Thread { .. } => {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use mpjdev::{RecvRegion, SendRegion, Sink, Source};
 
 use crate::collective::{Buffer, Local, Message, Part, Place, Reach, Schedule, Scratch};
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, Signature};
 use crate::error::Error;
 
 mod area;
@@ -97,6 +97,17 @@ impl Input {
         Self { area: self.area.with(elements) }
     }
 
+    /// Returns the datatype of the elements, if the buffer has one.
+    pub(crate) fn datatype(&self) -> Option<&Datatype> {
+        self.area.datatype()
+    }
+
+    /// Returns whether an element has a byte in common with one of an output. Where that cannot be told, as of blocks,
+    /// the answer is no.
+    pub fn overlaps(&self, output: &Output) -> bool {
+        self.area.overlaps(&output.area)
+    }
+
     /// Makes an input of elements in `memory`. The address of the first is `origin` bytes after its beginning.
     #[inline]
     pub fn new(memory: SendRegion, origin: isize, elements: Elements) -> Self {
@@ -136,6 +147,11 @@ impl Output {
     /// Describes the same memory as other elements.
     pub(crate) fn with(self, elements: Elements) -> Self {
         Self { area: self.area.with(elements) }
+    }
+
+    /// Returns the datatype of the elements, if the buffer has one.
+    pub(crate) fn datatype(&self) -> Option<&Datatype> {
+        self.area.datatype()
     }
 
     /// Makes an output of elements in `memory`. The address of the first is `origin` bytes after its beginning.
@@ -299,6 +315,12 @@ impl Memory {
             (Some(size), Part::Elements { count, .. }) => Ok(size * count as usize),
             _ => Ok(self.source(&place)?.len()),
         }
+    }
+
+    /// Returns the types of the data of a place, where the buffer has a datatype.
+    pub(crate) fn signature(&self, place: Place) -> Option<Signature> {
+        let (area, place) = self.find(place);
+        area.signature(place.part)
     }
 
     /// Returns the length that a received message must have.

@@ -37,7 +37,7 @@ mod running;
 mod tests;
 
 use claim::{Claim, Form};
-pub(crate) use inline::{BlockCollective, InlineRun, run_barrier};
+pub(crate) use inline::{BlockCollective, InlineRun, meet, run_barrier};
 pub use running::{Persistent, Steps};
 
 /// The tag of blocking calls (PL4): above all others.

@@ -73,6 +73,19 @@ pub(crate) fn fingerprint<N: Into<u64>>(numbers: impl IntoIterator<Item = N>) ->
     })
 }
 
+/// Locks what stays whole if a thread has panicked with it.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns a number for another one that looks random: the output function of splitmix64.
+pub(crate) fn scrambled(number: u64) -> u64 {
+    let mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}
+
 impl Process {
     /// Makes the state of a rank whose device is connected. `above` is what the layer above keeps for the rank.
     pub fn new(device: Device, above: impl Any + Send + Sync) -> Self {
@@ -126,6 +139,6 @@ impl Process {
     }
 
     fn lock(&self) -> MutexGuard<'_, Ids> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ids)
     }
 }

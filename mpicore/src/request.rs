@@ -8,6 +8,7 @@ mod generalized;
 mod partitioned;
 mod transfer;
 
+pub use exchange::ExchangeTypes;
 pub use generalized::{GeneralizedCallbacks, GeneralizedRequest};
 pub use partitioned::{PartitionedReceive, PartitionedSend};
 pub use transfer::{PROC_NULL, PersistentTransfer, SendMode};

@@ -25,10 +25,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use mpjdev::{Call, Ending, Message, PeerError, Request, Status, Within, panic_text};
 use rustc_hash::FxHashMap;
+use transport_lapi::bootstrap::control::cut;
 
 use crate::communicator::Communicator;
 use crate::error::{Error, ServiceError};
-use crate::process::Process;
+use crate::process::{Process, lock};
 
 mod head;
 mod nest;
@@ -146,11 +147,7 @@ impl Answer {
     pub fn take(&self) -> Result<Payload, Error> {
         let Self { rank, service, .. } = *self;
         let (kind, message) = lock(&self.place).take().ok_or(mpjdev::Error::Request)?;
-        let text = || {
-            let mut text = String::from_utf8_lossy(&message[HEAD..]).into_owned();
-            cut(&mut text);
-            text
-        };
+        let text = || cut(&String::from_utf8_lossy(&message[HEAD..]), MOST_TEXT).to_owned();
         Err(match kind {
             Kind::Failed => ServiceError::Failed { rank, service, message: text() },
             Kind::Panicked => ServiceError::Panicked { rank, service, message: text() },
@@ -459,15 +456,14 @@ impl Services {
         let Some(handler) = handler else { return (Kind::Unknown, answer) };
         let _function = Within::function();
         let run = AssertUnwindSafe(|| handler(rank, &message[HEAD..], &mut answer));
-        let (kind, mut text) = match catch_unwind(run) {
+        let (kind, text) = match catch_unwind(run) {
             Ok(Ok(())) => return (Kind::Value, answer),
             Ok(Err(Refusal::Failed(text))) => (Kind::Failed, text),
             Ok(Err(Refusal::Unreadable(text))) => (Kind::Unreadable, text),
             Err(panic) => (Kind::Panicked, panic_text(&*panic)),
         };
-        cut(&mut text);
         answer.truncate(HEAD);
-        answer.extend_from_slice(text.as_bytes());
+        answer.extend_from_slice(cut(&text, MOST_TEXT).as_bytes());
         (kind, answer)
     }
 
@@ -581,14 +577,4 @@ impl Services {
 fn cost(message: &[u8]) -> u32 {
     let units = 1 + message.len() / BYTES_OF_UNIT;
     u32::try_from(units).unwrap_or(MOST).min(MOST)
-}
-
-/// Cuts a text that is too long.
-fn cut(text: &mut String) {
-    let end = (0..=MOST_TEXT.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
-    text.truncate(end.unwrap_or(0));
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
 //! A hash map that is spread over all ranks: each rank keeps the keys that fall to it, and any rank reads and changes any
-//! key by calling a service of its owner.
+//! key by calling a service of its owner. The example `dht` does without the owner's help, but keeps numbers only.
 //! This one counts words.
 //!
 //! `cargo mpj run -n 4 --example hash_map --features serde -- to be or not to be`

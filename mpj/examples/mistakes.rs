@@ -5,7 +5,7 @@
 
 use std::process::ExitCode;
 
-use mpj::{Error, Op, World, collective};
+use mpj::{Error, Op, Partition, World, collective};
 
 fn main() -> ExitCode {
     let kind = std::env::args().nth(1).unwrap_or_default();
@@ -53,6 +53,15 @@ fn make(world: &World, kind: &str) -> Result<bool, Error> {
             world.probe(other, 5)?;
             drop(world.irecv(vec![0.0; 4], other, 5)?);
         }
+        "window" => {
+            let mut window = world.allocate_window::<f64>(1)?;
+            window.fence(|epoch| match is_first {
+                true => epoch.put(&[1.5], 1, 0),
+                false => epoch.get(&mut sum, 1, 0),
+            })?;
+        }
+        "blocks" if is_first => world.gatherv(&[1], &mut [0; 2], &Partition::packed([1, 1]), 0)?,
+        "blocks" => world.gatherv(&[1, 2], &mut [0; 0], &Partition::packed([]), 0)?,
         _ => return Ok(false),
     }
     Ok(true)

@@ -171,11 +171,21 @@ type Planned<'c> = Result<Plan<'c>, Error>;
 /// Returns how many of `units` each peer gets when they are divided equally.
 #[inline]
 fn share(on: &PointToPoint, units: u64) -> Result<u64, Error> {
-    let ranks = on.core.peers().size();
-    match units.checked_rem(ranks.into()) {
-        Some(0) => Ok(units / u64::from(ranks)),
+    divided(units, on.core.peers().size().into())
+}
+
+/// Returns how many of `units` each of so many ranks gets when they are divided equally.
+#[inline]
+fn divided(units: u64, ranks: u64) -> Result<u64, Error> {
+    match units.checked_rem(ranks) {
+        Some(0) => Ok(units / ranks),
         _ => Err(Error::Division { elements: units as usize, ranks: ranks as usize }),
     }
+}
+
+/// Describes blocks with datatypes of their own, one for each rank.
+fn typed(entries: u64) -> Blocks<'static> {
+    Blocks::Typed { entries: entries as usize }
 }
 
 /// Describes blocks of the same length for all peers, into which `units` are divided.

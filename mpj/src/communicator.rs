@@ -3,6 +3,7 @@
 //!
 //! - `create.rs`, `inter.rs`, `cartesian.rs`, `graph.rs`: calls that make communicators, intercommunicators, grids and
 //!   graphs.
+//! - `spawn.rs`: ranks that are started while the job runs.
 //! - `messages.rs`, `peer.rs`: what communicators and intercommunicators need to send and receive.
 //! - `attribute.rs`: attributes that users attach to communicators.
 //! - `operation.rs`, `future.rs`: what all requests are made of, in lists and as futures.
@@ -28,6 +29,7 @@ mod graph;
 mod messages;
 pub(crate) mod operation;
 mod peer;
+pub mod spawn;
 #[cfg(test)]
 mod tests;
 
@@ -54,6 +56,7 @@ pub use peer::PROC_NULL;
 /// | blocking | [`send`](PointToPoint::send), [`recv`](PointToPoint::recv), [`recv_vec`](PointToPoint::recv_vec), [`sendrecv`](PointToPoint::sendrecv), [`probe`](PointToPoint::probe) and more, of [`PointToPoint`] |
 /// | non-blocking | [`isend`](PointToPoint::isend), [`irecv`](PointToPoint::irecv) own their buffers; those of a [`scope`](Self::scope) borrow them |
 /// | collective | [`barrier`](Self::barrier), [`broadcast`](Self::broadcast), [`gather`](Self::gather), [`scatter`](Self::scatter), [`all_gather`](Self::all_gather), [`all_to_all`](Self::all_to_all), [`reduce`](Self::reduce), [`all_reduce`](Self::all_reduce), [`scan`](Self::scan); other forms by [`start`](Self::start), [`persistent`](Self::persistent) |
+/// | memory of others | [`allocate_window`](Self::allocate_window), [`allocate_shared`](Self::allocate_shared), [`shared_counter`](Self::shared_counter) |
 /// | communicators | [`dup`](Self::dup), [`split`](Self::split), [`create`](Self::create), [`create_inter`](Self::create_inter), [`create_cartesian`](Self::create_cartesian), [`create_adjacent`](Self::create_adjacent) |
 /// | ranks | [`rank`](Self::rank), [`size`](Self::size), [`group`](Self::group), [`name`](Self::name) |
 ///

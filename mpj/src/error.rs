@@ -209,6 +209,47 @@ pub enum Error {
         /// Index of the other part.
         second: usize,
     },
+    /// A place in a window has blocks of another number of elements than the buffer can be divided into.
+    #[error(
+        "{elements} elements cannot be divided into blocks of {block}; give a buffer whose length is a multiple of that"
+    )]
+    Blocks {
+        /// Elements of the buffer.
+        elements: usize,
+        /// Elements of a block.
+        block: usize,
+    },
+    /// Ranks give a window elements of different types.
+    #[error(
+        "the ranks give the window elements of different types; call `allocate_window::<T>`, or `allocate_shared`, with the \
+         same type on all ranks"
+    )]
+    WindowElements,
+    /// An epoch of a window did not end, so nobody knows what other ranks do with the memory.
+    #[error(
+        "an earlier epoch of the window did not end, because of an error or a panic in its closure; make another window"
+    )]
+    Epoch,
+    /// A view of a part of a file has no such elements.
+    #[error("elements {index} to {} of a part of a file that has {len}", .index + .elements)]
+    FilePart {
+        /// The first element.
+        index: usize,
+        /// The number of elements.
+        elements: usize,
+        /// The number of elements of the part.
+        len: usize,
+    },
+    /// The ranges are no part of the array in a file.
+    #[error(
+        "{part:?} is no part of an array of shape {shape:?}; give a range inside of it for each dimension"
+    )]
+    FileArray {
+        /// The shape of the array.
+        shape: Vec<usize>,
+        /// The ranges.
+        part: Vec<std::ops::Range<usize>>,
+    },
     /// The layout of the elements cannot be described as a datatype.
     #[error("the buffer cannot be described as a datatype: {0}")]
     Datatype(#[from] mpicore::datatype::DatatypeError),
@@ -250,9 +291,11 @@ impl Error {
             #[cfg(feature = "serde")]
             Self::Object(error) => error.class(),
             Self::Memory { .. } | Self::Context { .. } => ErrorClass::Other,
-            Self::Division { .. } | Self::Partitions { .. } | Self::Lengths { .. } => {
-                ErrorClass::Count
-            }
+            Self::Division { .. } | Self::Partitions { .. } => ErrorClass::Count,
+            Self::Lengths { .. } | Self::Blocks { .. } => ErrorClass::Count,
+            Self::WindowElements => ErrorClass::Type,
+            Self::Epoch => ErrorClass::RmaSync,
+            Self::FilePart { .. } | Self::FileArray { .. } => ErrorClass::Arg,
             Self::Overlap | Self::Elsewhere | Self::Halo { .. } | Self::Range { .. } => {
                 ErrorClass::Arg
             }

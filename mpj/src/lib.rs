@@ -52,10 +52,11 @@
 //! Blocking calls borrow their buffer. Non-blocking calls come in two forms, and neither lets a program touch or free a
 //! buffer that is in use. *Owning* calls take a `Vec` and return it from [`Request::wait`]. *Scoped* calls
 //! ([`Communicator::scope`]) borrow their buffer, and are complete when the scope ends. Elements are numbers and
-//! structures of numbers: see [`trait@Datatype`]. A truth value is received as a [`Bool`]. A buffer is a slice, a single
-//! number, or data that are not contiguous: a [`column`](fn@column) or [`block`] of a matrix, the parts of a divided
-//! matrix ([`split_columns_mut`], [`split_blocks_mut`]), its ghost cells and what neighbours get for theirs
-//! ([`split_halo_mut`]), [`Strided`] elements of a slice; see [`SendBuffer`]. Long messages are fastest from memory of [`alloc_buffer`].
+//! structures of numbers: see [`trait@Datatype`]. A truth value is received as a [`Bool`]. A buffer is a slice, a
+//! single number, or data that are not contiguous: a [`column`](fn@column) or [`block`] of a matrix, the parts of a
+//! divided matrix ([`split_columns_mut`], [`split_blocks_mut`]), its ghost cells and what neighbours get for theirs
+//! ([`split_halo_mut`]), [`Strided`] elements of a slice; see [`SendBuffer`]. Long messages are fastest from memory of
+//! [`alloc_buffer`].
 //!
 //! # Objects
 //!
@@ -78,12 +79,24 @@
 //! the caller ([`ServiceError`]). `Communicator::quiesce` waits until no call is under way on any rank. The examples
 //! `hash_map` and `task_farm` use all this.
 //!
+//! # Memory of other ranks
+//!
+//! A [`Window`] has elements of each rank ([`Communicator::allocate_window`]). Other ranks read, write and combine them,
+//! between [fences](Window::fence), when they are [exposed](Window::expose), or by [locks](Window::lock), without a call of
+//! the rank for each access. A [`SharedCounter`] gives all ranks different numbers, for example of pieces of work. Ranks of
+//! one host share a [`SharedArray`] of atomic elements.
+//!
+//! # Files
+//!
+//! All ranks open a [`File`]. Each sees some of its elements, all of them, a block or a part of an array, and reads and
+//! writes them alone or together with the others. The example `npy` writes a divided matrix as NumPy does.
+//!
 //! # Requests
 //!
 //! What starts an operation returns a request: [`Request`], [`ScopedRequest`], [`PersistentRequest`],
-//! [`PendingCommunicator`], `PendingCall`. All have `wait`, `test` and `is_done`, and all can be awaited ([`Completion`]), in any
-//! executor. [`wait_any`] and its kin take lists of any of them ([`AnyRequest`]). Operations go on while a thread of the
-//! rank is in a call, and with [`World::progress_thread`] also beside computation.
+//! [`PendingCommunicator`], `PendingCall`. All have `wait`, `test` and `is_done`, and all can be awaited
+//! ([`Completion`]), in any executor. [`wait_any`] and its kin take lists of any of them ([`AnyRequest`]). Operations
+//! go on while a thread of the rank is in a call, and with [`World::progress_thread`] also beside computation.
 //!
 //! # Leaving the job
 //!
@@ -107,7 +120,7 @@
 // - `collective`: collective calls, as values and as blocking methods. `point_to_point`: blocking calls, probes, buffered
 //   sends, persistent sends and receives.
 // - `object`: messages that are one object of serde.
-// - `service`: functions that other ranks call.
+// - `service`: functions that other ranks call. `window`: memory that other ranks access. `file`: files of all ranks.
 // - `request`, `scope`: calls that keep a buffer after they return.
 // - `communicator`, `group`: communicators and groups. `envelope`: sources, tags and statuses.
 // - `memory`: what can be sent and received into, where its bytes lie, and memory on huge pages.
@@ -129,6 +142,7 @@ mod communicator;
 mod datatype;
 mod envelope;
 mod error;
+mod file;
 mod group;
 #[cfg(any(doc, doctest))]
 pub mod guide;
@@ -136,10 +150,12 @@ mod memory;
 mod op;
 mod rank_device;
 pub mod tuning;
+mod window;
 mod world;
 
 pub use bytemuck::{self, Pod, Zeroable};
 pub use collective::{Partition, Root};
+pub use communicator::spawn;
 pub use communicator::{
     AttributeKey, CartesianCommunicator, Communicator, Completion, Edge, GraphCommunicator,
     InterCommunicator, PROC_NULL, PendingCommunicator, PointToPoint, RemoteLeader, Shift,
@@ -152,6 +168,7 @@ pub use envelope::{ANY_SOURCE, ANY_TAG, Source, Status, Tag};
 pub use error::Error;
 #[cfg(feature = "serde")]
 pub use error::ObjectError;
+pub use file::{File, FileOptions, FileView};
 pub use group::{Comparison, Group};
 pub use memory::{Border, Ghost, HaloPart, split_halo_mut};
 pub use memory::{Buffer, alloc_buffer};
@@ -262,6 +279,9 @@ pub use request::{
 pub use scope::{Scope, ScopeOutcome, ScopedRequest};
 #[cfg(feature = "serde")]
 pub use service::{PendingCall, Service};
+pub use window::{
+    AtomicElement, Epoch, EpochScope, Exposure, Local, Place, SharedArray, SharedCounter, Window,
+};
 #[cfg(feature = "test")]
 #[doc(hidden)]
 pub use world::testing;

@@ -284,9 +284,10 @@ pub trait Operation<T> {
     fn reduction(self) -> Reduction;
 }
 
-impl<T: Number> Operation<T> for Op {
-    fn reduction(self) -> Reduction {
-        let op = match self {
+impl Op {
+    /// Returns the operation of the core.
+    pub(crate) fn predefined(self) -> Predefined {
+        match self {
             Self::Max => Predefined::Max,
             Self::Min => Predefined::Min,
             Self::Sum => Predefined::Sum,
@@ -299,8 +300,13 @@ impl<T: Number> Operation<T> for Op {
             Self::BitXor => Predefined::Bxor,
             Self::MaxLoc => Predefined::MaxLoc,
             Self::MinLoc => Predefined::MinLoc,
-        };
-        Reduction { op: op.into(), operand: Operand::Kind(T::KIND) }
+        }
+    }
+}
+
+impl<T: Number> Operation<T> for Op {
+    fn reduction(self) -> Reduction {
+        Reduction { op: self.predefined().into(), operand: Operand::Kind(T::KIND) }
     }
 }
 

@@ -14,7 +14,7 @@ use std::panic::Location;
 use mpicore::Steps;
 use mpjdev::Mode;
 
-use crate::communicator::operation::{Internal, Listed, Operation, Outcome};
+use crate::communicator::operation::{Operation, listed};
 use crate::communicator::{Await, Completion, PointToPoint};
 use crate::datatype::Datatype;
 use crate::envelope::{Source, Status, Tag};
@@ -234,23 +234,7 @@ impl<T: Datatype> Request<T> {
     }
 }
 
-impl<T: Datatype> Listed for Request<T> {
-    fn communicator(&self, _: Internal) -> &PointToPoint {
-        &self.communicator
-    }
-
-    fn take_open(&mut self, _: Internal) -> Option<mpjdev::Request> {
-        self.operation.take_open()
-    }
-
-    fn put_back(&mut self, request: mpjdev::Request, _: Internal) {
-        self.operation.put_back(request);
-    }
-
-    fn end(&mut self, outcome: Outcome, _: Internal) {
-        self.operation.end(outcome);
-    }
-}
+listed!(impl[T: Datatype] Request<T>, communicator);
 
 impl<T: Datatype> Await for Request<T> {
     type Output = (Vec<T>, Status);

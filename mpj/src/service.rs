@@ -12,7 +12,7 @@ use mpjdev::buffer::codec::{self, CodecError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::communicator::operation::{Internal, Listed, Operation, Outcome};
+use crate::communicator::operation::{Operation, listed};
 use crate::communicator::{Await, Communicator, Completion, PointToPoint};
 use crate::error::{Error, ObjectError};
 
@@ -409,23 +409,7 @@ impl<A: DeserializeOwned> PendingCall<A> {
     }
 }
 
-impl<A> Listed for PendingCall<A> {
-    fn communicator(&self, _: Internal) -> &PointToPoint {
-        &self.communicator
-    }
-
-    fn take_open(&mut self, _: Internal) -> Option<mpjdev::Request> {
-        self.operation.take_open()
-    }
-
-    fn put_back(&mut self, request: mpjdev::Request, _: Internal) {
-        self.operation.put_back(request);
-    }
-
-    fn end(&mut self, outcome: Outcome, _: Internal) {
-        self.operation.end(outcome);
-    }
-}
+listed!(impl[A] PendingCall<A>, communicator);
 
 impl<A: DeserializeOwned> Await for PendingCall<A> {
     type Output = A;

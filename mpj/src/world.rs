@@ -17,7 +17,7 @@ use mpicore::job::{self, Job};
 use mpjdev::wireup::Control;
 use mpjdev::{Call, Within};
 
-use crate::communicator::Communicator;
+use crate::communicator::{Communicator, InterCommunicator};
 use crate::error::Error;
 use crate::rank_device::RankDevice;
 use crate::world::quiescence::Quiescence;
@@ -41,6 +41,8 @@ pub struct World {
     further: Vec<Communicator>,
     /// The communicator of this rank alone, once the program has asked for it.
     own: OnceLock<Communicator>,
+    /// The communicator with the ranks that have spawned this world, if any have.
+    parents: Option<InterCommunicator>,
     control: Option<Control>,
     /// How the ranks of a local job leave it.
     departures: Arc<Departures>,
@@ -80,9 +82,10 @@ pub fn init() -> Result<World, Error> {
 
 /// Joins the job. Where `MPJ_CHECK` does not say it, `asks` says whether this rank asks for checks of mistakes.
 fn join(asks: bool) -> Result<World, Error> {
-    let Job { devices, control, one_sided_path, progress_thread, .. } = job::join(asks)?;
+    let Job { devices, control, parent, one_sided_path, progress_thread, .. } = job::join(asks)?;
     control.clone().into_iter().for_each(tell_panics);
-    let world = World::new(devices, control, &one_sided_path, Arc::default())?;
+    let mut world = World::new(devices, control, &one_sided_path, Arc::default())?;
+    world.parents = parent.map(|parent| world.communicator.parents(parent)).transpose()?;
     if progress_thread {
         world.progress_thread()?;
     }
@@ -123,7 +126,20 @@ impl World {
         let communicator = contexts.next().expect("a rank has context 0");
         let further = contexts.collect();
         let own = OnceLock::new();
-        Ok(Self { communicator, further, own, control, departures, left: false })
+        let parents = None;
+        Ok(Self { communicator, further, own, parents, control, departures, left: false })
+    }
+
+    /// Returns the communicator with the ranks that have spawned this world, or `None` for one that the launcher has
+    /// started by itself (MPI_Comm_get_parent).
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| assert!(world.parents().is_none()))?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    #[doc(alias = "MPI_Comm_get_parent")]
+    pub fn parents(&self) -> Option<&InterCommunicator> {
+        self.parents.as_ref()
     }
 
     /// Returns the number of contexts of each rank, which `mpjrun --contexts` sets; 1 by default.
@@ -235,8 +251,8 @@ impl World {
 
     /// Ends this rank's part in the job, in all contexts (MPI_Finalize). Deletes the attributes of
     /// [`World::self_comm`], then those of the world, and waits until all its messages have been delivered and every
-    /// rank has called this. Dropping the world does the same, but cannot return an error: the launcher reports it. Afterwards no communicator
-    /// of this rank can be used.
+    /// rank has called this. Dropping the world does the same, but cannot return an error: the launcher reports it.
+    /// Afterwards no communicator of this rank can be used.
     ///
     /// # Errors
     /// The device has failed, for example because a rank died; messages were sent to this rank and never received, in a
@@ -277,10 +293,10 @@ impl World {
 
     /// Returns whether no other thread can use a device of this world, since nobody else holds a reference to one.
     fn is_alone(&self) -> bool {
-        let own = usize::from(self.own.get().is_some());
+        let own = usize::from(self.own.get().is_some()) + usize::from(self.parents.is_some());
         let mut devices = (0..).zip(self.devices());
         devices.all(|(context, device)| {
-            // The communicator of this rank alone is in context 0.
+            // The communicator of this rank alone, and the one with its parents, are in context 0.
             let held_by = if context == 0 { 1 + own } else { 1 };
             device.references() == held_by * HELD_BY_COMMUNICATOR
         })

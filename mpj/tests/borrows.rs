@@ -499,3 +499,38 @@ fn a_panic_leaves_partitions_to_the_next_scope() {
         }
     });
 }
+
+#[test]
+fn elements_of_windows_are_borrowed_while_nobody_else_has_them() {
+    jobs(|world, len| {
+        let other = 1 - world.rank();
+        let mut window = world.allocate_window::<u32>(2 * len).unwrap();
+        let mut local = moved(window.local().unwrap());
+        local[..len].copy_from_slice(&data(len));
+        let (first, second) = local.split_at_mut(len);
+        second.copy_from_slice(first);
+        drop(local);
+        let (zeros, mut got) = (vec![0; len], vec![9; 2 * len]);
+        let (first, second) = got.split_at_mut(len);
+        window
+            .fence(|epoch| {
+                epoch.put(&zeros, other, 0)?;
+                epoch.scope(|scope| {
+                    scope.get(first, other, 0)?;
+                    scope.get(second, other, len)
+                })
+            })
+            .unwrap();
+        assert_eq!((first, second), (&mut zeros.clone()[..], &mut data(len)[..]));
+        window
+            .lock_exclusive(other, |epoch| {
+                epoch.accumulate(&[5], other, 0, mpj::Op::Sum)?;
+                epoch.swap(6, other, 2 * len - 1)
+            })
+            .unwrap();
+        world.barrier().unwrap();
+        let mut local = window.local().unwrap();
+        local[1] = 7;
+        assert_eq!((local[0], local[1], local[2 * len - 1]), (5, 7, 6));
+    });
+}

@@ -120,6 +120,48 @@ calls! {
     RegisterService = ("register_service", ALL);
     /// Wait until no call of a service is under way.
     Quiesce = ("quiesce", ALL);
+    /// Creation of a window.
+    WinCreate = ("win_create", ALL);
+    /// The end of a window.
+    WinFree = ("win_free", ALL);
+    /// Fence of a window.
+    WinFence = ("win_fence", ALL);
+    /// Begin of accesses to the windows of ranks that expose them.
+    WinStart = ("win_start", SOME);
+    /// End of accesses to the windows of ranks that expose them.
+    WinComplete = ("win_complete", SOME);
+    /// Wait for the end of accesses to this rank's window.
+    WinWait = ("win_wait", SOME);
+    /// Lock of a window.
+    WinLock = ("win_lock", SOME);
+    /// Release of the lock of a window.
+    WinUnlock = ("win_unlock", SOME);
+    /// Wait until operations on a window have been carried out.
+    WinFlush = ("win_flush", SOME);
+    /// Read of a window with a request.
+    Rget = ("rget", SOME);
+    /// The opening of a file.
+    FileOpen = ("file_open", ALL);
+    /// The end of a file.
+    FileClose = ("file_close", ALL);
+    /// Choice of the bytes of a file that a rank sees.
+    FileSetView = ("file_set_view", ALL);
+    /// Choice of hints for a file.
+    FileSetInfo = ("file_set_info", ALL);
+    /// Change of the length of a file.
+    FileSetSize = ("file_set_size", ALL);
+    /// Reservation of space for a file.
+    FilePreallocate = ("file_preallocate", ALL);
+    /// Choice of whether accesses to a file are atomic.
+    FileSetAtomicity = ("file_set_atomicity", ALL);
+    /// Transfer of a file's bytes to the device.
+    FileSync = ("file_sync", ALL);
+    /// Change of a file's shared pointer.
+    FileSeekShared = ("file_seek_shared", ALL);
+    /// Read of a file by all ranks.
+    FileReadAll = ("file_read_all", ALL);
+    /// Write to a file by all ranks.
+    FileWriteAll = ("file_write_all", ALL);
     /// Gather among neighbours in a topology.
     NeighborAllgather = ("neighbor_allgather", SOME);
     /// Gather of blocks of different lengths among neighbours.

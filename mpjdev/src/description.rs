@@ -9,6 +9,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use transport_lapi::ForeignBytes;
+use transport_lapi::bootstrap::control::cut;
 
 use crate::envelope::PeerError;
 
@@ -59,6 +60,11 @@ impl Description {
     pub fn of_next_call(self) -> Described {
         NEXT.set(Some(self));
         Described(())
+    }
+
+    /// Returns whether something was said of the send or receive in `context` that this thread starts.
+    pub(crate) fn is_given(context: u32) -> bool {
+        NEXT.with_borrow(|next| next.as_ref().is_some_and(|next| next.context == context))
     }
 
     /// Takes what was said of the send or receive in `context` that this thread starts.
@@ -139,10 +145,9 @@ pub fn shortened(text: &str, kept: usize, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }
-    let start = (0..=kept).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let rest = text.len() - (most - kept - GAP.len());
     let end = (rest..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    [&text[..start], GAP, &text[end..]].concat()
+    [cut(text, kept), GAP, &text[end..]].concat()
 }
 
 #[cfg(test)]

@@ -34,9 +34,11 @@ pub use members::CallMembers;
 pub use probe::Message;
 pub use send::Mode;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use transport_lapi::adapter::{GetKind, Losses};
@@ -76,6 +78,8 @@ pub struct Options {
     pub checks: Option<bool>,
     /// Whether the program was started without a launcher and is therefore a job of one rank.
     pub is_alone: bool,
+    /// The ranks that were started together with this one; `None` for all of the job.
+    pub world: Option<Range<u32>>,
 }
 
 impl Options {
@@ -90,6 +94,7 @@ impl Options {
             processors: None,
             checks: settings.check,
             is_alone: false,
+            world: None,
         }
     }
 
@@ -116,6 +121,8 @@ pub struct Device {
     pub(crate) launcher: OnceLock<Control>,
     /// Whether this rank has ended its part in the job, or has reported that it gave up.
     ended: AtomicBool,
+    /// How many communicators connect this rank with each rank of another world.
+    connected: Mutex<BTreeMap<u32, usize>>,
     /// Distinguishes the requests of this device from those of other devices in the process.
     number: NonZeroU32,
 }
@@ -152,6 +159,7 @@ impl Device {
             losses,
             launcher: OnceLock::new(),
             ended: AtomicBool::new(false),
+            connected: Mutex::default(),
             number,
         })
     }
@@ -181,7 +189,13 @@ impl Device {
         self.context.is_fork()
     }
 
-    /// Returns the number of ranks of the job.
+    /// Returns the ranks of this rank's world: those that were started together with it. In most jobs that is all of them.
+    pub fn world(&self) -> Range<u32> {
+        self.options.world.clone().unwrap_or(0..self.size() as u32)
+    }
+
+    /// Returns the number of ranks that the job can have: the places of its worlds. It is that of the first world's ranks
+    /// unless the launcher has been asked for more.
     #[inline]
     pub fn size(&self) -> usize {
         self.context.num_tasks()
@@ -219,13 +233,33 @@ impl Device {
         }
     }
 
-    /// Ends this rank's part in the job (collective, the core of MPI_Finalize). Waits until all its messages have been
-    /// delivered and every rank has called this.
+    /// Notes one more communicator that connects this rank with these ranks of other worlds. This rank ends together with
+    /// those that it is connected with ([`Device::finish`]).
+    pub fn connect(&self, others: &[u32]) {
+        let mut connected = self.connected();
+        others.iter().for_each(|rank| *connected.entry(*rank).or_default() += 1);
+    }
+
+    /// Notes that such a communicator is gone.
+    pub fn disconnect(&self, others: &[u32]) {
+        let mut connected = self.connected();
+        others.iter().for_each(|rank| {
+            connected.entry(*rank).and_modify(|communicators| *communicators -= 1);
+        });
+        connected.retain(|_, communicators| *communicators > 0);
+    }
+
+    fn connected(&self) -> MutexGuard<'_, BTreeMap<u32, usize>> {
+        self.connected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends this rank's part in the job (collective over its world, the core of MPI_Finalize). Waits until all its messages
+    /// have been delivered, and every rank of its world and those of others that it is connected with have called this.
     ///
     /// # Errors
     /// As [`Device::iwait`]; [`Error::Finished`] the second time; [`Error::Unreceived`].
     pub fn finish(&self) -> Result<(), Error> {
-        self.finish_after(false, |context| context.gfence().map(|()| true)).map(drop)
+        self.finish_after(false, false).map(drop)
     }
 
     /// Like [`Device::finish`], for a rank that communicates no more afterwards. Returns whether every rank has called
@@ -235,16 +269,51 @@ impl Device {
     /// # Errors
     /// As [`Device::finish`].
     pub fn finish_unless_dismissed(&self, alone: bool) -> Result<bool, Error> {
-        self.finish_after(alone, Context::gfence_unless_dismissed)
+        self.finish_after(alone, true)
     }
 
-    fn finish_after(
-        &self,
-        alone: bool,
-        fence: impl FnOnce(&Context<State>) -> Result<bool, LapiError>,
-    ) -> Result<bool, Error> {
+    /// Like [`Device::finish`], for a rank that may communicate again afterwards: the device stays usable, for operations
+    /// with ranks that use theirs, too.
+    ///
+    /// # Errors
+    /// As [`Device::iwait`]; [`Error::Unreceived`].
+    pub fn rest(&self) -> Result<(), Error> {
+        self.wait_for_ends(false, false)?;
+        let session = self.session()?;
+        let (failed, left) = (session.state.first_error.clone(), session.state.unreceived());
+        drop(session);
+        match failed {
+            Some(first_error) => Err(self.fail(first_error)),
+            None => left.map_or(Ok(()), Err),
+        }
+    }
+
+    /// Waits until all that was sent is on its way, whatever other ranks do: when a rank that has called [`Device::rest`]
+    /// ends its part again.
+    ///
+    /// # Errors
+    /// As [`Device::iwait`].
+    pub fn rest_again(&self) -> Result<(), Error> {
+        self.context.drain().map_err(|error| self.fail(error.into()))
+    }
+
+    /// Waits until the world has come to its end, and those that are connected with this rank.
+    fn wait_for_ends(&self, alone: bool, dismissible: bool) -> Result<bool, Error> {
         let _within = Within::end(Call::Finish, alone);
-        let have_come = fence(&self.context).map_err(|error| self.fail(error.into()))?;
+        let world = self.world();
+        let have_come = match (world.len() == self.size(), dismissible) {
+            (true, true) => self.context.gfence_unless_dismissed(),
+            (true, false) => self.context.gfence().map(|()| true),
+            (false, _) => {
+                let connected: Vec<u32> = self.connected().keys().copied().collect();
+                self.context.leave(&world, &connected, dismissible)
+            }
+        };
+        have_come.map_err(|error| self.fail(error.into()))
+    }
+
+    fn finish_after(&self, alone: bool, dismissible: bool) -> Result<bool, Error> {
+        let have_come = self.wait_for_ends(alone, dismissible)?;
         let mut session = self.session()?;
         if let Some(first_error) = session.state.first_error.clone() {
             drop(session);
@@ -303,6 +372,14 @@ impl Device {
         let session = self.session()?;
         let dropped = session.statistics().map_or(0, |statistics| statistics.dropped);
         Ok(Stats { contended: self.context.contended(), dropped, ..session.state.stats })
+    }
+
+    /// Publishes where the counts of [`Device::stats`] are, for the launcher, which reads them there while the job runs.
+    /// Call it when the device is where it stays: otherwise the launcher reads something else.
+    pub fn publish_stats(&self) {
+        if let Ok(session) = self.session() {
+            session.publish_counters(std::ptr::from_ref(&session.state.stats).addr());
+        }
     }
 
     /// Returns how Get reads memory of ranks on this host. `None` means that active messages carry the data.

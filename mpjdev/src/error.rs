@@ -52,6 +52,12 @@ pub enum Error {
     /// unchanged, and the device stays usable. Only jobs that find mistakes between ranks find it.
     #[error(transparent)]
     Misfit(Box<Misfit>),
+    /// The place of a receive overlaps that of another one, which is under way. It was not started. Only jobs that find
+    /// mistakes between ranks find it.
+    #[error(
+        "the receive buffer overlaps that of a receive under way; wait for that one first, or give another buffer"
+    )]
+    Overlap,
     /// Messages that were sent to this rank were never received. Only jobs that find mistakes between ranks find it, at
     /// their end.
     #[error(
@@ -191,6 +197,8 @@ pub enum ErrorClass {
     Tag,
     /// MPI_ERR_TRUNCATE.
     Truncate,
+    /// MPI_ERR_BUFFER.
+    Buffer,
     /// MPI_ERR_TYPE.
     Type,
     /// MPI_ERR_REQUEST.
@@ -236,6 +244,7 @@ impl Error {
             Self::Tag { .. } => ErrorClass::Tag,
             Self::Truncate { .. } => ErrorClass::Truncate,
             Self::Misfit(_) => ErrorClass::Type,
+            Self::Overlap => ErrorClass::Buffer,
             Self::Request => ErrorClass::Request,
             Self::Unreceived(_)
             | Self::Finished

@@ -2,14 +2,17 @@
 //!
 //! The first row of the table that applies decides: by the length of the message, by [`Facts`] that are known when it
 //! is sent, and by whether there is credit for it. Some facts are of the target ([`Facts::of_target`]): what reads the
-//! data decides where they may stay. No time is measured and nothing is learned, so equal messages under
-//! equal circumstances go by the same protocol. The rows for kinds of processors rest on the tables in
-//! `benches/NOTES.md`.
+//! data decides where they may stay. So length alone decides where circumstances are the same: the table keeps
+//! [`Ranges`] of lengths for each set of circumstances, and a choice reads those. No time is measured and nothing is
+//! learned. The rows for kinds of processors rest on the tables in `benches/NOTES.md`.
 
 pub(crate) mod huge;
 
+use std::collections::BTreeSet;
+
 pub use huge::HugeRange;
 pub use transport_lapi::Processor;
+use transport_lapi::Ranges;
 use transport_lapi::adapter::{Caps, GetKind};
 use transport_lapi::config::{BackendChoice, Settings};
 
@@ -43,13 +46,22 @@ impl Facts {
         let readable = caps.gets.is_some_and(|kind| kind != GetKind::RemoteSoftware);
         Self { readable, by_network, ..Self::default() }
     }
+
+    /// The conditions that hold: a bit for each.
+    fn conditions(self, has_credit: bool) -> usize {
+        let Self { readable, by_network, huge_pages, own_processor } = self;
+        When::NoCredit.bit(!has_credit)
+            | When::ByNetwork.bit(readable && by_network)
+            | When::HugePages.bit(readable && huge_pages)
+            | When::OwnProcessor.bit(readable && own_processor)
+    }
 }
 
 /// The messages that a row is for. All but the first two need data that the receiver can read ([`Facts::readable`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     /// All.
-    Always,
+    Always = 0,
     /// Those for which there is no credit, since they or earlier ones fill the receiver's memory for unexpected
     /// messages.
     NoCredit,
@@ -59,6 +71,16 @@ pub enum When {
     HugePages,
     /// Those of ranks that have a processor each.
     OwnProcessor,
+}
+
+/// Sets of conditions, of which each but the first of [`When`] is one.
+const CONDITIONS: usize = 1 << When::OwnProcessor as usize;
+
+impl When {
+    /// Its bit in a set of conditions, if it `holds`.
+    fn bit(self, holds: bool) -> usize {
+        (usize::from(holds) << self as usize) >> 1
+    }
 }
 
 /// A row of the table.
@@ -79,15 +101,9 @@ impl Row {
         Self { from, when, protocol: Protocol::Rendezvous, because }
     }
 
-    fn applies(&self, len: usize, facts: Facts, has_credit: bool) -> bool {
-        let Facts { readable, by_network, huge_pages, own_processor } = facts;
-        let holds = match self.when {
-            When::Always => true,
-            When::NoCredit => !has_credit,
-            When::ByNetwork => readable && by_network,
-            When::HugePages => readable && huge_pages,
-            When::OwnProcessor => readable && own_processor,
-        };
+    /// Whether it is for messages of so many bytes under these conditions.
+    fn applies(&self, len: usize, conditions: usize) -> bool {
+        let holds = self.when == When::Always || conditions & self.when.bit(true) != 0;
         holds && len >= self.from
     }
 }
@@ -130,7 +146,11 @@ const INTEL_WITH_DEMOTE: [Row; 1] =
 
 /// The table by which a rank chooses the protocols of its messages. The first row that applies decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table(Vec<Row>);
+pub struct Table {
+    rows: Vec<Row>,
+    /// The protocols by length, for each set of conditions.
+    ranges: [Ranges<Protocol>; CONDITIONS],
+}
 
 impl Table {
     /// Makes the table that settings and the kind of the processors describe.
@@ -161,7 +181,23 @@ impl Table {
                 [&[NO_CREDIT, BY_NETWORK, HUGE_PAGES], measured, &[LONG, copied]].concat()
             }
         };
-        Self(rows)
+        Self::of_rows(rows)
+    }
+
+    fn of_rows(rows: Vec<Row>) -> Self {
+        let starts = rows.iter().filter_map(|row| row.from.checked_sub(1));
+        let bounds: BTreeSet<usize> = starts.chain([usize::MAX]).collect();
+        let ranges = std::array::from_fn(|conditions| {
+            let protocol = |len: usize| {
+                let row = rows.iter().find(|row| row.applies(len, conditions));
+                row.map_or(Protocol::Eager, |row| row.protocol)
+            };
+            let all: Vec<_> = bounds.iter().map(|&bound| (bound as u64, protocol(bound))).collect();
+            // The last range of each run of equal protocols stands for the run.
+            let runs = all.chunk_by(|one, next| one.1 == next.1);
+            Ranges::new(runs.map(|run| run[run.len() - 1])).expect("a set ascends")
+        });
+        Self { rows, ranges }
     }
 
     /// Makes a table by length alone. `steps` are lengths, ascending, and the protocol of messages from there on;
@@ -175,18 +211,18 @@ impl Table {
     pub fn by_length(steps: &[(usize, Protocol)]) -> Self {
         let row =
             |&(from, protocol)| Row { from, when: When::Always, protocol, because: "its length" };
-        Self(std::iter::once(NO_CREDIT).chain(steps.iter().rev().map(row)).collect())
+        Self::of_rows(std::iter::once(NO_CREDIT).chain(steps.iter().rev().map(row)).collect())
     }
 
     /// Returns the rows, in the order in which they are tried.
     pub fn rows(&self) -> &[Row] {
-        &self.0
+        &self.rows
     }
 
     /// Iterates over the rows that may apply to messages for a target with which the adapter can do this.
     pub fn rows_for(&self, caps: &Caps) -> impl Iterator<Item = &Row> {
         let Facts { readable, by_network, .. } = Facts::of_target(caps);
-        self.0.iter().filter(move |row| match row.when {
+        self.rows.iter().filter(move |row| match row.when {
             When::Always | When::NoCredit => true,
             When::ByNetwork => by_network,
             When::HugePages | When::OwnProcessor => readable && !by_network,
@@ -195,8 +231,7 @@ impl Table {
 
     /// Chooses the protocol of a message of `len` bytes.
     pub fn choose(&self, len: usize, facts: Facts, has_credit: bool) -> Protocol {
-        let row = self.0.iter().find(|row| row.applies(len, facts, has_credit));
-        row.map_or(Protocol::Eager, |row| row.protocol)
+        *self.ranges[facts.conditions(has_credit)].choose_or_last(len as u64)
     }
 
     /// Returns the protocol of messages of `len` bytes of which no fact holds, while there is credit.
@@ -207,23 +242,26 @@ impl Table {
     /// Returns the shortest messages, ascending, that go by another protocol than shorter ones, for messages of which
     /// no fact holds.
     pub fn steps(&self) -> impl Iterator<Item = usize> {
-        let rows = self.0.iter().rev().filter(|row| row.when == When::Always && row.from > 0);
-        rows.map(|row| row.from).filter(|&from| self.protocol(from) != self.protocol(from - 1))
+        let rows = self.ranges[Facts::default().conditions(true)].rows();
+        rows[..rows.len() - 1].iter().map(|(bound, _)| *bound as usize + 1)
     }
 
     /// Returns the length below which no fact matters; `usize::MAX` if none ever does.
     pub fn facts_from(&self) -> usize {
         let on_facts = |row: &&Row| !matches!(row.when, When::Always | When::NoCredit);
-        self.0.iter().filter(on_facts).map(|row| row.from).min().unwrap_or(usize::MAX)
+        self.rows.iter().filter(on_facts).map(|row| row.from).min().unwrap_or(usize::MAX)
     }
 
     /// Returns the length below which messages go eagerly whatever the facts are, while there is credit.
     pub fn eager_below(&self) -> usize {
-        let others = self
-            .0
-            .iter()
-            .filter(|row| row.when != When::NoCredit && row.protocol == Protocol::Rendezvous);
-        others.map(|row| row.from).min().unwrap_or(usize::MAX)
+        let with_credit = (0..CONDITIONS).filter(|set| set & When::NoCredit.bit(true) == 0);
+        let below = with_credit.map(|set| match self.ranges[set].rows() {
+            [(_, Protocol::Rendezvous), ..] => 0,
+            [_] => usize::MAX,
+            [(bound, _), ..] => *bound as usize + 1,
+            [] => unreachable!("ranges are not empty"),
+        });
+        below.min().expect("there are sets of conditions")
     }
 }
 

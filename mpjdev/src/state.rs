@@ -19,7 +19,7 @@ mod vain_polls;
 mod withdrawable;
 
 pub use members::Members;
-pub use stats::{ProtocolStats, Stats};
+pub use stats::{COUNTERS, Counter, CounterKind, ProtocolStats, Stats};
 
 use transport_lapi::{Outbox, Sink, Tasks};
 

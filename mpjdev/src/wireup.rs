@@ -25,6 +25,8 @@ pub struct Job {
     pub control: Option<Control>,
     /// The number of this process's program among those of the job, from 0; `None` without a launcher.
     pub program: Option<u32>,
+    /// The rank that has spawned this process, if one has.
+    pub parent: Option<u32>,
     /// A text that says how Get reads memory.
     pub one_sided_path: String,
     /// Whether a thread is to make progress from the beginning.
@@ -40,15 +42,17 @@ pub struct Job {
 pub fn join(asks: bool) -> Result<Job, Error> {
     let mut settings = Settings::from_env().map_err(WireupError::from)?;
     settings.check.get_or_insert(asks);
-    let joined = wireup::connect(&settings, Client::new(CLIENT).with_contexts_of_job())?;
-    let Joined { contexts, control, one_sided_path, processors, all_check } = joined;
+    let client = Client::new(CLIENT).with_contexts_of_job().spanning_worlds();
+    let joined = wireup::connect(&settings, client)?;
+    let Joined { contexts, control, one_sided_path, processors, all_check, world, parent } = joined;
     control.iter().for_each(|launcher| launcher.vocabulary(Call::vocabulary()));
     let is_alone = control.is_none();
     let checks = Some(all_check);
-    let options = Options { processors, is_alone, checks, ..Options::new(&settings) };
+    let world = Some(world);
+    let options = Options { processors, is_alone, checks, world, ..Options::new(&settings) };
     let program = control.as_ref().and_then(|_| config::program());
     let (devices, progress_thread) = (devices(contexts, &options)?, settings.progress_thread);
-    Ok(Job { devices, control, program, one_sided_path, progress_thread })
+    Ok(Job { devices, control, program, parent, one_sided_path, progress_thread })
 }
 
 /// Makes a job whose ranks are threads of this process. Returns, for each rank in order, the devices of its contexts.

@@ -6,5 +6,6 @@ pub mod device;
 pub mod network;
 pub mod over_hosts;
 pub mod ranks;
+pub mod window;
 
 pub use mpj_doubles::numbers::{Numbers, cut, payload};

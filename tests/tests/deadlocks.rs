@@ -168,6 +168,25 @@ fn collective_calls_that_differ() {
     deadlock(&["--check=no", "-n", "3", DEADLOCK, "collectives"], &[says]);
 }
 
+/// A closure has not ended what it began, and nobody ends the epoch of the others.
+#[test]
+fn a_panic_between_fences_that_is_caught() {
+    let cycle = "cycle: 0 waits for 1 (win_fence";
+    deadlock(&["-n", "2", DEADLOCK, "fence"], &["mpjrun: deadlock", cycle, "(recv tag 6) -> 0"]);
+}
+
+/// Windows have the names that the program gave them.
+#[test]
+fn locks_of_windows_in_another_order() {
+    let says = [
+        "mpjrun: deadlock",
+        "win_lock    rank 1    0  3 \"queue\"",
+        "win_lock    rank 0    0  2 \"table\"",
+        "cycle: 0 waits for 1 (win_lock",
+    ];
+    deadlock(&["-n", "2", DEADLOCK, "locks"], &says);
+}
+
 /// Compared before they are made, the same calls fail at once, with their places.
 #[test]
 fn collective_calls_that_differ_are_refused_where_calls_are_checked() {

@@ -19,7 +19,7 @@ const LONGEST: usize = 8 + 8 + 24 + 128;
 type Entry = fn(&[u8]) -> bool;
 
 /// The entries by the names of their targets.
-const ENTRIES: [(&str, Entry); 7] = [
+const ENTRIES: [(&str, Entry); 8] = [
     ("wire", |input| with_body(input, fuzz::packet)),
     ("requests", fuzz::request),
     ("vectors", fuzz::vector),
@@ -27,6 +27,7 @@ const ENTRIES: [(&str, Entry); 7] = [
     ("agents", fuzz::agents),
     ("am2", am2::fuzz::packets),
     ("managers", fuzz::manager),
+    ("pami", pami::fuzz::packets),
 ];
 
 /// An input that begins with two bytes for the length of the body.

@@ -14,7 +14,7 @@ use mpj_tests::programs::Program;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_program");
 
 /// The kinds of the example.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 13] = [
     "call",
     "root",
     "operation",
@@ -26,6 +26,8 @@ const KINDS: [&str; 11] = [
     "types",
     "unreceived",
     "dropped",
+    "window",
+    "blocks",
 ];
 
 /// Every report stands in the documents as it is.

@@ -61,6 +61,20 @@ fn hello_hears_every_rank() {
 }
 
 #[test]
+fn spawning_adds_up_what_its_workers_answer() {
+    for (ranks, workers) in [(1, 4), (3, 2)] {
+        let universe = (ranks + workers).to_string();
+        let job = launch(example("spawning")).ranks(ranks).options(["--universe", &universe]);
+        let outcome = job.args([workers.to_string()]).expect_quiet();
+        let said = format!("{workers} workers have added up 1000000 numbers: 499999500000\n");
+        assert_eq!(outcome.stdout, said);
+    }
+    let outcome = launch(example("spawning")).ranks(2).args(["1"]).run();
+    assert_eq!(outcome.code, 1, "{outcome:?}");
+    assert!(outcome.stderr.contains("give mpjrun more with --universe N"), "{outcome:?}");
+}
+
+#[test]
 fn ring_counts_every_hop() {
     for ranks in RANKS {
         let output = output(ranks, "auto", "ring", &["--laps", "25"]);
@@ -89,6 +103,52 @@ fn task_farm_finds_its_end() {
         // The tasks are a binary tree.
         let (lines, total) = done.fold((0, 0), |(lines, total), done| (lines + 1, total + done));
         assert!(lines == ranks && total % 2 == 1 && total > 200, "{output}");
+    }
+}
+
+#[test]
+fn work_counter_takes_each_row_once() {
+    for (ranks, backend) in RANKS.into_iter().zip(BACKENDS.into_iter().cycle()) {
+        let output = output(ranks, backend, "work_counter", &[]);
+        let taken = output.lines().filter_map(|line| {
+            let taken = line.split_once(" took ")?.1.trim_end_matches(" rows");
+            Some(taken.parse::<u32>().expect("a number"))
+        });
+        assert_eq!(taken.sum::<u32>(), 100, "{output}");
+        assert_eq!(output.matches(": verified").count(), 1, "{output}");
+    }
+}
+
+#[test]
+fn windows_and_partitions_pass_the_checks_of_examples() {
+    for (ranks, backend) in RANKS.into_iter().zip(BACKENDS.into_iter().cycle()) {
+        let runs: [(&str, &[&str], &str); 6] = [
+            ("dht", &["--numbers", "500"], "counts"),
+            ("dht", &["--numbers", "300", "--distinct", "7"], "counts"),
+            ("halo", &["--size", "20", "--sweeps", "20"], "numbers"),
+            ("halo", &["--size", "1", "--sweeps", "5"], "numbers"),
+            ("pipeline", &["--numbers", "100"], "numbers"),
+            ("pipeline", &["--numbers", "5000", "--partitions", "3", "--blocks", "4"], "numbers"),
+        ];
+        for (example, args, label) in runs {
+            assert_eq!(value(&output(ranks, backend, example, args), label), "verified");
+        }
+    }
+}
+
+#[test]
+fn npy_writes_a_file_of_all_ranks() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let path = folder.path().join("matrix.npy");
+    let file = path.to_str().expect("it is a text");
+    for (ranks, backend) in RANKS.into_iter().zip(BACKENDS.into_iter().cycle()) {
+        let output =
+            output(ranks, backend, "npy", &["--rows", "70", "--columns", "9", "--out", file]);
+        assert!(output.ends_with(", verified\n"), "{output}");
+        let bytes = std::fs::read(&path).expect("the program has written it");
+        let elements = bytes[128..].chunks_exact(8);
+        assert_eq!(elements.len(), 630);
+        assert_eq!(elements.clone().nth(69 * 9 + 4), Some(&69.000004_f64.to_le_bytes()[..]));
     }
 }
 

@@ -175,15 +175,21 @@ fn packages_that_are_published_have_metadata() {
 }
 
 #[test]
+fn examples_have_names_of_their_own() {
+    none(rules::example_names(&CODE));
+}
+
+#[test]
 fn every_release_has_its_acquire() {
     none(rules::sync_labels(&CODE));
 }
 
 #[test]
 fn tests_that_documents_name_exist() {
-    let documents = PROSE.iter().filter(|source| source.path == "docs/lapi.md");
+    let names_tests = |source: &&Source| ["docs/lapi.md", "docs/pami.md"].contains(&source.path);
+    let documents = PROSE.iter().filter(names_tests);
     let findings: Vec<_> = documents.map(|document| rules::named_tests(document, &CODE)).collect();
-    assert!(!findings.is_empty(), "docs/lapi.md is missing");
+    assert_eq!(findings.len(), 2, "a document is missing");
     none(findings.into_iter().flatten().collect());
 }
 

@@ -465,6 +465,16 @@ pub trait Losses: Send + Sync {
     /// Declares this task lost and rings every task's bell, so that blocked peers notice. Frames that it still sends
     /// may be discarded.
     fn declare(&self);
+
+    /// Declares that this task sends nothing more to tasks that were not started together with it, and rings every
+    /// task's bell. What it has sent before is in place.
+    fn declare_end(&self) {}
+
+    /// Returns whether `task` has called [`Losses::declare_end`].
+    fn is_at_end(&self, task: TaskId) -> bool {
+        let _ = task;
+        false
+    }
 }
 
 /// The capability to let both ends of a get copy (A7): at most one copy at a time for each ordered pair of tasks.
@@ -552,6 +562,9 @@ pub trait WaitRecords: Send + Sync {
 
     /// Unpublishes what was published at `place`.
     fn unpublish(&self, place: usize);
+
+    /// Publishes where the client's counters are in the memory of this process; 0 for nowhere.
+    fn count_at(&self, address: u64);
 
     /// Returns how often the watcher has asked for this task's queues.
     fn inquiries(&self) -> u32;

@@ -18,5 +18,7 @@ pub mod shm;
 pub mod threads;
 
 pub use any::{AnyAdapter, Brought};
-pub use local::layout::{MAX_CONTEXTS, MAX_TASKS_PER_HOST, SPARE_CONTEXTS, segment_bytes};
+pub use local::layout::{
+    MAX_CONTEXTS, MAX_PLACES_PER_HOST, MAX_TASKS_PER_HOST, SPARE_CONTEXTS, segment_bytes,
+};
 pub use local::{LocalAdapter, Reach};

@@ -62,6 +62,7 @@
 //! - `job`: how a job is described, joined and set. `wire`: the packets. `error`: what can go wrong.
 //! - `adapters`: the adapters of one host. `adapter`: the interface to all adapters.
 //! - `memory`: borrowed bytes, bytes of peers, layouts, copies. `platform`: shared atomics, system calls, forks.
+//! - `ranges`: choice by size.
 //! - `fuzz`: entries of fuzz targets.
 
 pub mod adapter;
@@ -76,11 +77,13 @@ mod memory;
 mod one_sided;
 mod platform;
 mod progress;
+mod ranges;
 mod wire;
 
 pub use adapter::TaskId;
 pub use adapter::atomic::{Operation, RmwOp};
 pub use adapters::AnyAdapter;
+pub use adapters::shm::{MappedMemory, Offered};
 pub use error::{End, LapiError, Violation};
 pub use job::{bootstrap, config, wireup};
 pub use lapi::dgsp::{Dgsp, DgspError, DgspOp};
@@ -92,6 +95,7 @@ pub use lapi::xfer::Xfer;
 pub use memory::body::{Pack, Piece, Sink, Source, Spans, Unpack};
 pub use memory::layout::{Layout, LayoutError};
 pub use memory::region::{ForeignBytes, RecvPart, RecvRegion, RemoteKey, RemoteRegion, SendRegion};
+pub use memory::shared::SharedBytes;
 pub use one_sided::{Getv, Put, Putv, SharedMemory};
 pub use platform::sys::Processor;
 pub use progress::amsend::{Amsend, IN_PLACE_FROM, Sent, Step};
@@ -108,4 +112,5 @@ pub use progress::report::ErrorHandler;
 pub use progress::rmw::Rmw;
 pub use progress::serve::vector::Vector;
 pub use progress::session::Session;
+pub use ranges::{Ranges, RangesError};
 pub use wire::{MAX_HANDLERS, MAX_UHDR, WireError};

@@ -26,7 +26,7 @@ pub use shared::SharedMemory;
 
 use crate::adapter::TaskId;
 use crate::error::{End, LapiError};
-use crate::memory::body::Source;
+use crate::memory::body::{Sink, Source};
 use crate::memory::layout::LayoutError;
 use crate::memory::region::{RecvRegion, RemoteRegion, SendRegion};
 use crate::progress::access::PutAccess;
@@ -203,12 +203,25 @@ impl<S> Session<S> {
         // Before a vector is sent, which the target would keep.
         self.engine.outbox.check_operation(target, &on_origin)?;
         let from = org_vec.gather_at(End::Origin, memory)?;
-        check_vectors(org_vec, tgt_vec, remote)?;
+        org_vec.check_pair(tgt_vec)?;
+        let put = Put { on_origin, tgt_cntr, cmpl_cntr, ..Put::new(target, remote, 0, from) };
+        self.put_blocks(put, tgt_vec)
+    }
+
+    /// [`Session::put`] to blocks of the target's memory, whose offsets count from its start; `call.offset` is not used.
+    /// The data may lie in any way.
+    ///
+    /// # Errors
+    /// Those of [`Session::putv`].
+    pub fn put_blocks(&mut self, call: Put<S>, blocks: &Vector) -> Result<Sent, LapiError> {
+        let Put { target, remote, from, on_origin, tgt_cntr, cmpl_cntr, .. } = call;
+        self.engine.outbox.check_operation(target, &on_origin)?;
+        check_blocks(from.len(), blocks, remote)?;
         if let Some(place) = remote.area_place(0) {
-            let blocks = tgt_vec.blocks().map(|(at, len)| (place + at, len));
+            let blocks = blocks.blocks().map(|(at, len)| (place + at, len));
             return self.put_shared(target, blocks, &from, on_origin, [tgt_cntr, cmpl_cntr]);
         }
-        let vector = self.send_vector(target, tgt_vec)?;
+        let vector = self.send_vector(target, blocks)?;
         let header = Request::Putv { key: remote.key, vector }.encode();
         let call = Amsend::new(target, OWN, header.bytes(), from);
         self.send(Amsend { on_origin, tgt_cntr, cmpl_cntr, ..call })
@@ -222,19 +235,36 @@ impl<S> Session<S> {
     pub fn getv(&mut self, call: Getv<'_, S>) -> Result<(), LapiError> {
         let Getv { target, remote, tgt_vec, memory, org_vec, next, tgt_cntr } = call;
         check_target(target, self.engine.outbox.send_queues.num_tasks())?;
-        let mut into = org_vec.scatter_at(End::Origin, memory)?;
-        check_vectors(org_vec, tgt_vec, remote)?;
+        let into = org_vec.scatter_at(End::Origin, memory)?;
+        org_vec.check_pair(tgt_vec)?;
+        self.get_blocks((target, remote), tgt_vec, into, next, tgt_cntr)
+    }
+
+    /// [`Session::get`] of blocks of the target's memory, whose offsets count from its start. They may go anywhere.
+    ///
+    /// # Errors
+    /// Those of [`Session::getv`].
+    pub fn get_blocks(
+        &mut self,
+        (target, remote): (TaskId, RemoteRegion),
+        blocks: &Vector,
+        mut into: Sink,
+        next: Next<S>,
+        tgt_cntr: Option<CounterId>,
+    ) -> Result<(), LapiError> {
+        check_target(target, self.engine.outbox.send_queues.num_tasks())?;
+        check_blocks(into.len(), blocks, remote)?;
         let outbox = &mut self.engine.outbox;
         if let Some(place) = remote.area_place(0) {
             outbox.check_get(target, &into, &next)?;
-            let blocks = tgt_vec.blocks().map(|(at, len)| (place + at, len));
+            let blocks = blocks.blocks().map(|(at, len)| (place + at, len));
             outbox.get_shared(target, blocks, &mut into)?;
             outbox.has_got(target, next, tgt_cntr);
         } else if into.is_empty() {
             outbox.get_counted(target, remote, 0, into, next, tgt_cntr)?;
         } else {
             let ticket = outbox.get_by_request(target, remote, into, next, tgt_cntr)?;
-            let requested = self.send_vector(target, tgt_vec).and_then(|vector| {
+            let requested = self.send_vector(target, blocks).and_then(|vector| {
                 let header = Request::Getv { key: remote.key, ticket, vector }.encode();
                 self.send(Amsend::new(target, OWN, header.bytes(), SendRegion::EMPTY))
             });
@@ -319,10 +349,12 @@ impl<S> Session<S> {
     }
 }
 
-/// Checks the vectors of a transfer against each other and against the target's memory.
-fn check_vectors(origin: &Vector, target: &Vector, remote: RemoteRegion) -> Result<(), LapiError> {
-    origin.check_pair(target)?;
+/// Checks blocks of the target's memory against that memory, and against the bytes of the origin.
+fn check_blocks(origin: usize, target: &Vector, remote: RemoteRegion) -> Result<(), LapiError> {
     let layout = target.layout(End::Target)?;
+    if layout.size() != origin {
+        return Err(LapiError::VecLenDiff { origin: origin as u64, target: layout.size() as u64 });
+    }
     let (low, high) = layout.bounds();
     if remote.addr == 0 && remote.len > 0 && layout.size() > 0 {
         let is_strided = matches!(target, Vector::Strided { .. });

@@ -9,6 +9,7 @@
 //! one ends the program with a [`Failure`].
 
 pub mod cache_line;
+pub mod one_sided;
 pub mod order;
 pub mod pace;
 pub mod payload;

@@ -69,8 +69,9 @@ impl Program {
 
     /// Returns whether ranks 0 and 1 measure what is between them.
     pub fn is_of_two(self) -> bool {
-        use Program::{Add, AmLook, AmShort, Get, Overlap, Wakeup};
-        self.has_buffers() || matches!(self, AmShort | AmLook | Get | Add | Overlap | Wakeup)
+        use Program::{Add, AmLook, AmShort, Contexts, Get, Overlap, Rma, Wakeup};
+        self.has_buffers()
+            || matches!(self, AmShort | AmLook | Get | Add | Contexts | Overlap | Rma | Wakeup)
     }
 
     /// Returns the name of its series, if it has one only.
@@ -148,6 +149,8 @@ pub enum Program {
     Overlap,
     /// Sends to a rank that has been blocked for long.
     Wakeup,
+    /// One-sided operations over `sizes`.
+    Rma,
     /// Nothing at all.
     Empty,
     /// Collective calls over `sizes`.
@@ -180,4 +183,6 @@ pub enum Program {
     Get,
     /// Fetch-and-adds of 64 bits, one at a time.
     Add,
+    /// Windows of 8 bytes by one context, two and so on, a thread for each.
+    Contexts,
 }

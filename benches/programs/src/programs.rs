@@ -5,4 +5,5 @@ pub mod collectives;
 pub mod latency;
 pub mod matrix;
 pub mod overlap;
+pub mod rma;
 pub mod wakeup;

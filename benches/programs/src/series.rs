@@ -28,6 +28,8 @@ pub enum X {
     Ranks,
     /// The time that a rank has been blocked, in microseconds.
     Blocked,
+    /// The number of contexts that a rank uses.
+    Contexts,
 }
 
 /// Units of figures.
@@ -66,6 +68,7 @@ impl X {
             Self::Order => "N",
             Self::Ranks => "Ranks",
             Self::Blocked => "Blocked",
+            Self::Contexts => "Contexts",
         }
     }
 }
@@ -154,6 +157,41 @@ pub const SERIES: &[Series] = &[
     time("scatter", "Scatter"),
     time("allgather", "Allgather"),
     time("alltoall", "All-to-all"),
+    time("rma-put-flush", "Put, flush"),
+    time("rma-put-lock", "Put, lock and unlock"),
+    time("rma-put-fence", "Put, two fences"),
+    time("rma-put-pscw", "Put, start and complete"),
+    time("rma-get-flush", "Get, flush"),
+    time("rma-get-lock", "Get, lock and unlock"),
+    time("rma-get-fence", "Get, two fences"),
+    time("rma-get-pscw", "Get, start and complete"),
+    time("rma-acc-flush", "Accumulate, flush"),
+    time("rma-acc-lock", "Accumulate, lock and unlock"),
+    time("rma-acc-fence", "Accumulate, two fences"),
+    time("rma-acc-pscw", "Accumulate, start and complete"),
+    time("rma-getacc-flush", "Get-accumulate, flush"),
+    time("rma-getacc-lock", "Get-accumulate, lock and unlock"),
+    time("rma-getacc-fence", "Get-accumulate, two fences"),
+    time("rma-getacc-pscw", "Get-accumulate, start and complete"),
+    time("rma-fop-flush", "Fetch-and-op, flush"),
+    time("rma-fop-lock", "Fetch-and-op, lock and unlock"),
+    time("rma-fop-fence", "Fetch-and-op, two fences"),
+    time("rma-fop-pscw", "Fetch-and-op, start and complete"),
+    time("rma-cas-flush", "Compare-and-swap, flush"),
+    time("rma-cas-lock", "Compare-and-swap, lock and unlock"),
+    time("rma-cas-fence", "Compare-and-swap, two fences"),
+    time("rma-cas-pscw", "Compare-and-swap, start and complete"),
+    time("rma-put-created", "Put, flush, created window"),
+    time("rma-get-created", "Get, flush, created window"),
+    time("rma-acc-created", "Accumulate, flush, created window"),
+    time("rma-put-computing", "Put, flush, computing target"),
+    row(
+        "rma-put-ratio",
+        "Put to a computing target beside one to a waiting target",
+        X::Bytes,
+        Unit::Times,
+        Better::Lower,
+    ),
     matrix("matrix-f32", "Ping-pong of N x N f32, rewritten"),
     matrix("matrix-f64", "Ping-pong of N x N f64, rewritten"),
     matrix("matrix-f32-unchanged", "Ping-pong of N x N f32, unchanged"),
@@ -181,6 +219,13 @@ pub const SERIES: &[Series] = &[
     speed("put-stream-unchanged", "Puts in windows"),
     time("get", "Get"),
     time("add", "Fetch-and-add of 64 bits"),
+    row(
+        "contexts",
+        "8-byte messages by contexts with a thread each",
+        X::Contexts,
+        Unit::MillionPerSecond,
+        Better::Higher,
+    ),
 ];
 
 impl Series {

@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::cache_line::SharedLines;
+use crate::one_sided::Windows;
 use crate::order::{Order, Program};
-use crate::programs::{bandwidth, collectives, latency, matrix, overlap, wakeup};
+use crate::programs::{bandwidth, collectives, latency, matrix, overlap, rma, wakeup};
 use crate::record::{Library, Record, Sample};
 use crate::runtime::{Failure, Job, Runtime};
 use crate::series::Series;
@@ -105,6 +106,21 @@ pub fn run<R: Runtime>(
     run_by(runtime, orders, emit, |order, program, sink| run_one(runtime, order, program, sink))
 }
 
+/// [`run`] on a library that has windows, too.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with_windows<R: Windows>(
+    runtime: &R,
+    orders: &[Order],
+    emit: &mut dyn FnMut(&Record),
+) -> Result<(), Failure> {
+    run_by(runtime, orders, emit, |order, program, sink| match program {
+        Program::Rma => rma::run(runtime, order, sink),
+        _ => run_one(runtime, order, program, sink),
+    })
+}
+
 /// [`run`] for programs that need something else than messages: `run_one` runs one program.
 ///
 /// # Errors
@@ -184,4 +200,15 @@ pub fn stay(processor: usize) -> Result<(), Failure> {
     sched_setaffinity(None, &only).map_err(|error| {
         Failure::new(format_args!("cannot stay on processor {processor}: {error}"))
     })
+}
+
+/// Lets this thread run on any processor again, whichever its process was pinned to.
+///
+/// # Errors
+/// The system refuses it.
+pub fn roam() -> Result<(), Failure> {
+    let mut all = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|processor| all.set(processor));
+    sched_setaffinity(None, &all)
+        .map_err(|error| Failure::new(format_args!("cannot leave a processor: {error}")))
 }

@@ -98,6 +98,8 @@ fn the_transport_has_two_ranks_and_unchanged_buffers_unless_others_are_asked_for
     let extent = Extent { ranks, buffers, ..Extent::default() };
     let (configurations, refused) = Benchmark::Lapi.configurations(&extent);
     assert_eq!(refused, ["lapi has 2 to 2 ranks, not --np 4", "lapi has no --buffers cold"]);
+    let pami = of(Benchmark::Pami, &Extent::default());
+    assert!(pami[0].order.programs.contains(&Program::Contexts));
     let am2 = of(Benchmark::Am2, &extent);
     assert_eq!((am2.len(), am2[0].name(), am2[0].ranks), (1, "am2".to_owned(), 2));
     assert_eq!(configurations.iter().map(Configuration::name).collect::<Vec<_>>(), ["lapi"]);

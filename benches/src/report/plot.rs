@@ -178,6 +178,7 @@ fn axis(x: X) -> &'static str {
         X::Order => "order N",
         X::Ranks => "ranks",
         X::Blocked => "blocked for",
+        X::Contexts => "contexts",
     }
 }
 

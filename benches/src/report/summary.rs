@@ -11,7 +11,10 @@ use crate::model::{Header, Run};
 /// The series of a summary, where measured.
 const SERIES: &str = "latency bandwidth bibw rate wakeup startup barrier bcast reduce allreduce gather scatter \
                       allgather alltoall am-short am-unchanged am-look am-stream-unchanged put-unchanged \
-                      put-stream-unchanged get add";
+                      put-stream-unchanged get add rma-put-flush rma-get-flush rma-acc-flush rma-getacc-flush \
+                      rma-fop-flush rma-cas-flush rma-put-lock rma-get-lock rma-acc-lock rma-fop-lock rma-put-fence \
+                      rma-get-fence rma-put-pscw rma-get-pscw rma-put-created rma-get-created rma-acc-created \
+                      rma-put-computing rma-put-ratio";
 
 /// The points of a summary: telling sizes, numbers of ranks, and times of being blocked.
 pub const POINTS: [u64; 9] = [2, 4, 8, 30, 4000, 4 << 10, 64 << 10, 1_000_000, 1 << 20];

@@ -83,7 +83,7 @@ fn points(series: &Series, ranks: u64, runtime: usize) -> Vec<Sample> {
     let xs = match series.x {
         X::Bytes => vec![0, 8, 4096, 4097, 1 << 20],
         X::Ranks => vec![ranks],
-        X::Order | X::Blocked => vec![1, 10, 1_000_000],
+        X::Order | X::Blocked | X::Contexts => vec![1, 10, 1_000_000],
     };
     let value = |x: u64| (x + 100) as f64 * (1.0 + runtime as f64 / 10.0);
     let value = |x| if series.unit == Unit::Percent { 0.0 } else { value(x) };

@@ -10,5 +10,7 @@ use mpj_bench_programs::worker;
 use crate::mpi::SystemMpi;
 
 fn main() -> ExitCode {
-    worker::main(SystemMpi::init, |mpi, orders| worker::run(mpi, orders, &mut worker::print))
+    worker::main(SystemMpi::init, |mpi, orders| {
+        worker::run_with_windows(mpi, orders, &mut worker::print)
+    })
 }

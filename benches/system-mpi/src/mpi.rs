@@ -11,6 +11,8 @@
 
 #![expect(unsafe_code, reason = "calls C")]
 
+mod windows;
+
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -22,7 +24,7 @@ use mpj_bench_programs::{Failure, Job, Post, Runtime, worker};
 const SUCCESS: c_int = sys::MPI_SUCCESS as c_int;
 
 unsafe extern "C" {
-    /// MPI_IN_PLACE; see `in_place.c`.
+    /// MPI_IN_PLACE; see `constants.c`.
     static mpj_bench_in_place: *const c_void;
 }
 

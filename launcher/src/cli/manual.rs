@@ -9,9 +9,9 @@ Several programs: `mpjrun -n 1 A : -n 4 B` is one job with A as rank 0 and B as 
 first program; -n, -x, --wdir, --path, --hosts and --hostfile apply to the program that follows them. If an \
 option is given twice, the last one counts; -x, --genv, --output, --hosts and --hostfile add up.\n\n\
 Options of other launchers: -np, -c, -ppn, -perhost, -N, --npernode and --map-by ppr:N:node (ranks on each \
-host), -H, -host, -hosts, -f, -machinefile, -env and -genv with NAME VALUE, -wdir, -wd, \
+host), -H, -host, -hosts, -f, -machinefile, -env and -genv with NAME VALUE, -usize, -wdir, -wd, \
 -prepend-rank, --tag-output, --timestamp-output, --output-filename, --display-map and -s work as there. \
---oversubscribe, --allow-run-as-root, --mca, -usize, -genvall and -genvlist are accepted and have no effect. Long options may \
+--oversubscribe, --allow-run-as-root, --mca, -genvall and -genvlist are accepted and have no effect. Long options may \
 have one dash or two. Called as mpiexec or mpirun, this program prints no \
 notes, and MPIEXEC_TIMEOUT=S means --timeout S.\n\n\
 Under cargo: with CARGO_TARGET_<TRIPLE>_RUNNER=\"mpjrun -n 4\", cargo run, cargo test and cargo bench start \

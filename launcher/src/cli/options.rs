@@ -1,6 +1,7 @@
 //! The options of a job, which `mpjrun` and `cargo mpj run` share: those of a program and those of the whole job.
 
 use std::ffi::OsString;
+use std::io::stderr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,10 +15,12 @@ use super::distribution::{Means, Wish, distribute};
 use super::hosts::{self, HostList};
 use super::values::{
     Words, backend_parser, command_words, context_count, count_per_host, export_parser, fanout,
-    input, output_parser, rank_count, seconds,
+    input, output_parser, rank_count, seconds, universe,
 };
 use super::variables;
+use super::watch::Watched;
 use crate::cli::info::Asked;
+use crate::io::block::rhythm;
 use crate::job::{
     App, BindTo, Binding, Deal, Export, Hosts, InputChoice, JobSpec, MapBy, OnFailure,
     OutputChoice, Vigilance,
@@ -62,12 +65,16 @@ pub(super) struct ProgramOptions {
 }
 
 /// The note about options of other launchers that have no effect.
-const NEEDLESS: &str = "--oversubscribe, --allow-run-as-root, --genvall, --genvlist, --usize and --mca change nothing here";
+const NEEDLESS: &str =
+    "--oversubscribe, --allow-run-as-root, --genvall, --genvlist and --mca change nothing here";
 
 /// Options of the job as a whole.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of the job")]
 pub(super) struct WholeJob {
+    /// Number of ranks that the job can have in all, with those that ranks spawn while it runs; no others if not given
+    #[arg(long, value_name = "N", value_parser = universe, allow_negative_numbers = true, alias = "usize")]
+    universe: Option<usize>,
     /// Contexts of each rank, which its threads use without sharing a lock; 1 if not given
     #[arg(long, value_name = "N", value_parser = context_count, allow_negative_numbers = true)]
     contexts: Option<usize>,
@@ -149,12 +156,19 @@ pub(super) struct WholeJob {
     /// Print at the end how many messages each protocol carried
     #[arg(long)]
     stats: bool,
+    /// Show now and then what each rank does, what it sends, and its memory; with the number of a process of mpjrun in
+    /// place of PROGRAM, of the job that it runs
+    #[arg(long)]
+    watch: bool,
+    /// Seconds between two such looks
+    #[arg(long, value_name = "S", value_parser = seconds, hide = true)]
+    watch_every: Option<Duration>,
     #[arg(long, hide = true, aliases = ["allow-run-as-root", "genvall", "envall"])]
     oversubscribe: bool,
     #[arg(long, hide = true, num_args = 2)]
     mca: Vec<String>,
-    #[arg(long, hide = true, aliases = ["genvlist", "envlist"])]
-    usize: Option<String>,
+    #[arg(long, hide = true, alias = "envlist")]
+    genvlist: Option<String>,
     /// Check everything and print the command of each rank, but start nothing
     #[arg(long)]
     pub(super) dry_run: bool,
@@ -167,6 +181,13 @@ impl JobOptions {
     /// Names those that do not.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.job.distribute(std::slice::from_ref(&self.program)).map(drop)
+    }
+
+    /// The job of another process that this command line asks to watch, if it does.
+    pub(super) fn watched(&self, command: &[OsString]) -> Option<Watched> {
+        let [word] = command else { return None };
+        let launcher = word.to_str()?.parse().ok().filter(|_| self.job.watch)?;
+        Some(Watched { launcher, every: self.job.watch_every })
     }
 
     /// The part of the options that `--info` shows.
@@ -222,6 +243,19 @@ impl WholeJob {
             })?;
             apps.push(options.app(ranks, program, args));
         }
+        let ranks = apps.iter().map(|app| app.ranks).sum();
+        match self.universe {
+            Some(_) if hosts.is_some() => {
+                return Err(
+                    "--universe is for jobs of one host: ranks cannot spawn others between hosts"
+                        .into(),
+                );
+            }
+            Some(universe) if universe < ranks => {
+                return Err(format!("--universe {universe} has no room for {ranks} ranks"));
+            }
+            _ => {}
+        }
         Ok(JobSpec { hosts: hosts.map(Box::new), ..self.spec(apps) })
     }
 
@@ -261,7 +295,7 @@ impl WholeJob {
     }
 
     fn spec(self, apps: Vec<App>) -> JobSpec {
-        let is_needless = self.oversubscribe || self.usize.is_some() || !self.mca.is_empty();
+        let is_needless = self.oversubscribe || self.genvlist.is_some() || !self.mca.is_empty();
         let mut notes: Vec<String> = is_needless.then(|| NEEDLESS.to_owned()).into_iter().collect();
         let usual = Vigilance::default();
         let vigilance = Vigilance {
@@ -278,6 +312,7 @@ impl WholeJob {
             output: self.output(),
             apps,
             exports: self.genv.into_iter().chain(check).collect(),
+            universe: self.universe.unwrap_or(0),
             contexts: self.contexts.unwrap_or(1),
             backend: self.backend,
             input: self.stdin,
@@ -286,6 +321,7 @@ impl WholeJob {
             timeout: self.timeout,
             vigilance,
             stats: self.stats,
+            watch: self.watch.then(|| self.watch_every.unwrap_or_else(|| rhythm(stderr()))),
             hosts: None,
             copies: self.copy,
             notes: Vec::new(),

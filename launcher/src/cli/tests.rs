@@ -67,6 +67,23 @@ fn every_option_is_taken() {
 }
 
 #[test]
+fn a_job_is_watched_from_its_start_or_while_it_runs() {
+    let spec = parse("-n 2 --watch --watch-every 0.5 prog 77").expect("legal");
+    assert_eq!(
+        (spec.watch, spec.apps[0].args.clone()),
+        (Some(Duration::from_millis(500)), words("77"))
+    );
+    assert_eq!(parse("77").expect("a program").watch, None);
+    let watched = |line| match parse_words(words(line).into_iter()) {
+        Ok(Request::Watch(watched)) => Some(watched),
+        _ => None,
+    };
+    assert_eq!(watched("--watch 77"), Some(Watched { launcher: 77, every: None }));
+    assert_eq!(watched("--watch ./77"), None);
+    assert_eq!(watched("-n 1 --watch 77 : -n 1 prog"), None);
+}
+
+#[test]
 fn checks_are_asked_for_or_refused() {
     for (word, value) in [("--check", "1"), ("--check=yes", "1"), ("--check=no", "0")] {
         let spec = parse(&format!("-n 2 {word} prog")).expect("legal");
@@ -270,11 +287,13 @@ fn options_of_other_launchers_that_are_not_needed_are_noted() {
     let line =
         "--allow-run-as-root -n 4 --mca a b -oversubscribe -mca c d -genvall p --oversubscribe";
     let spec = parse(line).expect("legal");
-    let note = "--oversubscribe, --allow-run-as-root, --genvall, --genvlist, --usize and --mca change nothing here";
+    let note =
+        "--oversubscribe, --allow-run-as-root, --genvall, --genvlist and --mca change nothing here";
     assert_eq!(spec.notes, [note]);
-    for line in ["-usize 4 p", "-genvlist A,B p"] {
-        assert_eq!(parse(line).expect("legal").notes, [note], "{line}");
-    }
+    assert_eq!(parse("-genvlist A,B p").expect("legal").notes, [note]);
+    assert_eq!(parse("-usize 8 -n 4 p").expect("legal").universe, 8);
+    assert_eq!(parse("--universe 1024 -n 4 p").expect("legal").universe, 1024);
+    assert!(refusal("--universe 1025 -n 4 p").1.contains("can have 1 to 1024 ranks in all"));
     assert_eq!((spec.apps[0].ranks, &spec.apps[0].args), (4, &words("--oversubscribe")));
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use transport_lapi::adapter::MAX_TASKS;
-use transport_lapi::adapters::{MAX_CONTEXTS, MAX_TASKS_PER_HOST};
+use transport_lapi::adapters::{MAX_CONTEXTS, MAX_PLACES_PER_HOST, MAX_TASKS_PER_HOST};
 use transport_lapi::config::{BackendChoice, Keyword};
 
 use crate::job::{Export, InputChoice, OutputChoice};
@@ -24,6 +24,13 @@ pub(super) fn rank_count(text: &str) -> Result<usize, String> {
 pub(super) fn count_per_host(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|count| (1..=MAX_TASKS_PER_HOST).contains(count));
     count.ok_or_else(|| format!("1 to {MAX_TASKS_PER_HOST} ranks run on one host"))
+}
+
+pub(super) fn universe(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| (1..=MAX_PLACES_PER_HOST).contains(count));
+    count.ok_or_else(|| {
+        format!("a job on one host can have 1 to {MAX_PLACES_PER_HOST} ranks in all")
+    })
 }
 
 pub(super) fn context_count(text: &str) -> Result<usize, String> {

@@ -3,8 +3,8 @@
 //! as such.
 
 use transport_lapi::TaskId;
-use transport_lapi::bootstrap::control::Observed;
 use transport_lapi::bootstrap::control::agents::Order;
+use transport_lapi::bootstrap::control::{Observed, Usage};
 use transport_lapi::bootstrap::monotonic_nanos;
 
 use crate::hang::snapshot::{Seen, Snapshot};
@@ -44,6 +44,7 @@ impl Gathering {
             ranks: vec![Seen::Unanswered; ranks],
             activities: vec![None; ranks],
             doubts: vec![None; ranks],
+            usages: vec![Usage::default(); ranks],
             ..Snapshot::default()
         });
         Order::Look { number: self.number, asks, threads }
@@ -57,6 +58,7 @@ impl Gathering {
         }
         self.left -= 1;
         (all.activities[rank], all.doubts[rank]) = (seen.activity, seen.doubt);
+        all.usages[rank] = seen.usage;
         all.ranks[rank] = Seen::from(seen.state);
         all.gone_threads.extend(seen.gone.into_iter().map(|thread| (rank, thread)));
         all.at = monotonic_nanos();
@@ -88,7 +90,9 @@ mod tests {
     use crate::hang::snapshot::Activity;
 
     fn observed() -> Observed {
-        Observed { state: None, activity: Some(Activity::Computing), doubt: None, gone: vec![7] }
+        let (activity, usage) =
+            (Some(Activity::Computing), Usage { memory: Some(5), totals: None });
+        Observed { state: None, activity, doubt: None, usage, gone: vec![7] }
     }
 
     #[test]
@@ -105,6 +109,7 @@ mod tests {
         let snapshot = gathering.snapshot().expect("an order was given");
         assert_eq!(snapshot.ranks, [Seen::Unsteady, Seen::Unanswered, Seen::Unanswered]);
         assert_eq!(snapshot.activity(0), Some(Activity::Computing));
+        assert_eq!((snapshot.usage(0), snapshot.usage(1)), (observed().usage, Usage::default()));
         assert_eq!(snapshot.gone_threads, [(0, 7)]);
         assert_eq!(gathering.snapshot(), None);
     }

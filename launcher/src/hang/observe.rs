@@ -1,5 +1,5 @@
 //! Takes the snapshot of a job's ranks that a report shows: what the ranks have published, and what the kernel says of
-//! their processes. Called only for a report.
+//! their processes. Called only for a report, or a block of `--watch`.
 //!
 //! - OB1: the kernel is asked between two looks at what a rank has published. If that has changed meanwhile, the report
 //!   says only that the rank is awake: a thread that the kernel showed asleep may have slept in a call.
@@ -14,6 +14,7 @@ use crate::hang::idle::Stacks;
 use crate::hang::snapshot::{Activity, Seen, Snapshot};
 use crate::hang::watch::{self, Look};
 use crate::host::process_table::{numbered, stacks, threads};
+use crate::host::usage;
 
 /// Takes the snapshot that begins with this `look` at the job. The process of a rank that has not joined is the one
 /// of `children` that was started for it, if there is one.
@@ -22,6 +23,11 @@ pub(crate) fn snapshot(view: &JobView, look: Look, children: &[u32]) -> Snapshot
         0 => children.get(rank).copied(),
         pid => Some(pid).filter(|_| state.is_here),
     };
+    let usages = look.iter().enumerate().map(|(rank, state)| {
+        let pid = process(rank, state.as_ref()?)?;
+        Some(usage::of(pid, &view.counters(rank)))
+    });
+    let usages = usages.map(Option::unwrap_or_default).collect();
     let stacks = Stacks::new(stacks);
     let seen = look.iter().enumerate().map(|(rank, before)| {
         let before = before.as_ref()?;
@@ -34,6 +40,7 @@ pub(crate) fn snapshot(view: &JobView, look: Look, children: &[u32]) -> Snapshot
         ranks: look.into_iter().map(Seen::from).collect(),
         activities,
         doubts,
+        usages,
         ..Snapshot::default()
     }
 }

@@ -1,5 +1,6 @@
 //! The state of all ranks at one moment, for [`crate::report`].
 
+use transport_lapi::bootstrap::control::Usage;
 use transport_lapi::bootstrap::waits::{TaskState, Wait};
 
 use crate::hang::watch::Doubt;
@@ -47,6 +48,8 @@ pub(crate) struct Snapshot {
     pub(crate) activities: Vec<Option<Activity>>,
     /// Why a waiting rank may still go on; `None` if there is no reason.
     pub(crate) doubts: Vec<Option<Doubt>>,
+    /// What they use.
+    pub(crate) usages: Vec<Usage>,
     /// Threads of ranks on other hosts that have panicked and are gone.
     pub(crate) gone_threads: Vec<(usize, i32)>,
     /// The ranks that were started with MPJ_WAIT=spin.
@@ -97,6 +100,10 @@ impl Snapshot {
 
     pub(crate) fn activity(&self, rank: usize) -> Option<Activity> {
         self.activities.get(rank).copied().flatten()
+    }
+
+    pub(crate) fn usage(&self, rank: usize) -> Usage {
+        self.usages.get(rank).copied().unwrap_or_default()
     }
 
     pub(crate) fn doubt(&self, rank: usize) -> Option<Doubt> {

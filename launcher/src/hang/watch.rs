@@ -10,13 +10,13 @@
 //! - WD1: a rank counts as blocked only while each of its threads, by the kernel's list, sleeps in a call, by the wait
 //!   tables of its contexts, or is idle: only another thread of its process can wake it ([`crate::hang::idle`]). A
 //!   thread that waits for the tasks of its host, to join beside other clients, is in a call as well (JC3 of
-//!   `transport_lapi`). A thread that does anything else may go on, and so may its rank: one that computes, reads a file, sleeps for a time, polls with
-//!   `test` or `probe`, or waits with MPJ_WAIT=spin, which never sleeps. A rank may also go on if its threads cannot
-//!   be listed (it is in another PID namespace), or if more of them are blocked in a context than its wait table has
-//!   lines. Bystanders are left out: their name, which no other thread can have, says that they never communicate and
-//!   start no thread that does (`bystander_name`). The threads of a rank are not looked at once it has dropped its
-//!   last access to the library and waits for the end in all of its contexts (`alone`): no other thread can call the
-//!   library then, and no other client of the process is in the job or joins it any more.
+//!   `transport_lapi`). A thread that does anything else may go on, and so may its rank: one that computes, reads a
+//!   file, sleeps for a time, polls with `test` or `probe`, or waits with MPJ_WAIT=spin, which never sleeps. A rank may
+//!   also go on if its threads cannot be listed (it is in another PID namespace), or if more of them are blocked in a
+//!   context than its wait table has lines. Bystanders are left out: their name, which no other thread can have, says
+//!   that they never communicate and start no thread that does (`bystander_name`). The threads of a rank are not looked
+//!   at once it has dropped its last access to the library and waits for the end in all of its contexts (`alone`): no
+//!   other thread can call the library then, and no other client of the process is in the job or joins it any more.
 //! - WD2: all ranks were blocked at the same time, and have been since. The epoch of a rank is the sum of those of its
 //!   contexts, each of which only grows when waits change (SL3 of `transport_lapi`'s wait tables), and of the number
 //!   of contexts, which grows when a client joins. So if it is the same in all looks, the same waits stood there from

@@ -88,19 +88,22 @@ pub(crate) struct Watcher {
     interval: Duration,
     next_look: Instant,
     inquiry: Option<Inquiry>,
+    /// Until when agents have time to tell what they see, if they were asked by [`Watcher::glance`].
+    glance: Option<Instant>,
     snapshot: Option<Snapshot>,
 }
 
 impl Watcher {
-    /// For the job with this `segment`, whose ranks are these `children` or were started by them; the `spinning` ones
-    /// never sleep while they wait.
+    /// For the job with this `segment` and so many `ranks`, which are these `children` or were started by them; the
+    /// `spinning` ones never sleep while they wait.
     pub(crate) fn new(
         segment: &OwnedFd,
         vigilance: &Vigilance,
-        children: Vec<u32>,
+        (ranks, children): (usize, Vec<u32>),
         spinning: Vec<usize>,
     ) -> Result<Self, AdapterError> {
-        let place = Place::Here { view: JobView::open(segment)?, children };
+        let view = JobView::open(segment)?.of_first(ranks);
+        let place = Place::Here { view, children };
         Ok(Self::at(place, vigilance, spinning))
     }
 
@@ -128,7 +131,18 @@ impl Watcher {
             interval,
             next_look: Instant::now() + interval,
             inquiry: None,
+            glance: None,
             snapshot: None,
+        }
+    }
+
+    /// Watches the ranks of a further world on this host, too, which these processes are or will start. With them the job
+    /// has so many `ranks`. The `spinning` ones never sleep while they wait.
+    pub(crate) fn admit(&mut self, pids: Vec<u32>, ranks: usize, spinning: Vec<usize>) {
+        self.spinning.extend(spinning);
+        if let Place::Here { view, children } = &mut self.place {
+            children.extend(pids);
+            view.show(ranks);
         }
     }
 
@@ -147,7 +161,8 @@ impl Watcher {
                 due.into_iter().chain(pause).min()
             }
         };
-        self.inquiry.as_ref().map(|inquiry| inquiry.until).or(look)
+        let until = self.inquiry.as_ref().map(|inquiry| inquiry.until).or(look);
+        until.into_iter().chain(self.glance).min()
     }
 
     /// Looks at the ranks if it is time, and returns why they should be asked for their queues, if there is a reason.
@@ -247,6 +262,7 @@ impl Watcher {
             Place::Here { view, children } => (view, children),
             Place::Elsewhere { gathering, .. } => {
                 let until = now + PATIENCE_FOR_HOSTS;
+                self.glance = None;
                 self.inquiry = Some(Inquiry { occasion, until, open: Vec::new() });
                 return Some(gathering.begin(is_gone, true, threads));
             }
@@ -267,8 +283,44 @@ impl Watcher {
     pub(crate) fn look_before_the_end(&mut self, is_gone: impl Fn(usize) -> bool) -> Option<Order> {
         match &mut self.place {
             Place::Here { .. } => None,
-            Place::Elsewhere { gathering, .. } => Some(gathering.begin(is_gone, false, Vec::new())),
+            Place::Elsewhere { gathering, .. } => {
+                self.glance = None;
+                Some(gathering.begin(is_gone, false, Vec::new()))
+            }
         }
+    }
+
+    /// Looks at the ranks without asking them for anything. Returns what there is to see, or the order for agents after
+    /// which [`Watcher::glanced`] returns it; neither while agents have another one to carry out.
+    pub(crate) fn glance(
+        &mut self,
+        is_gone: impl Fn(usize) -> bool,
+        now: Instant,
+    ) -> (Option<Snapshot>, Option<Order>) {
+        match &mut self.place {
+            Place::Here { view, children } => {
+                let seen = observe::snapshot(view, watch::look(view), children);
+                (Some(self.completed(seen)), None)
+            }
+            Place::Elsewhere { .. } if self.inquiry.is_some() || self.glance.is_some() => {
+                (None, None)
+            }
+            Place::Elsewhere { gathering, .. } => {
+                self.glance = Some(now + PATIENCE_FOR_HOSTS);
+                (None, Some(gathering.begin(is_gone, false, Vec::new())))
+            }
+        }
+    }
+
+    /// What agents have told since [`Watcher::glance`], once all have or their time is over.
+    pub(crate) fn glanced(&mut self, now: Instant) -> Option<Snapshot> {
+        let until = self.glance?;
+        let Place::Elsewhere { gathering, .. } = &self.place else { return None };
+        if now < until && !gathering.is_complete() {
+            return None;
+        }
+        self.glance = None;
+        self.gathered()
     }
 
     /// Takes what an agent has seen of a rank at the look of this number.

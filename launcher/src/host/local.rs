@@ -35,8 +35,9 @@ pub(crate) enum RankEvent {
 
 /// The ranks of this host.
 pub(crate) struct LocalRanks {
-    /// Dropped before the ranks are reaped (J4 of [`crate::job`]). `None` if the system refused to fork it.
-    guard: Option<Guard>,
+    /// One for each world of the job; dropped before the ranks are reaped (J4 of [`crate::job`]). A world has none if the
+    /// system refused to fork it.
+    guards: Vec<Guard>,
     ranks: Vec<Rank>,
     orphans: Orphans,
     view: JobView,
@@ -45,22 +46,43 @@ pub(crate) struct LocalRanks {
 }
 
 impl LocalRanks {
-    /// Takes the ranks that were just started, whose waits `view` shows, and the job table if there is one. `orphans` was adopting before. Returns a
-    /// note for the user, too, if there is one.
+    /// Takes the ranks that were just started, whose waits `view` shows, and the job table if there is one. `orphans`
+    /// was adopting before. Returns a note for the user, too, if there is one.
     pub(crate) fn new(
         ranks: Vec<Rank>,
         view: JobView,
         table: Option<TableWriter>,
-        mut orphans: Orphans,
+        orphans: Orphans,
     ) -> (Self, Option<String>) {
+        let (guards, none) = (Vec::new(), Vec::new());
+        let mut all = Self { guards, ranks: none, orphans, view, table };
+        let note = all.guard(ranks);
+        (all, note)
+    }
+
+    /// Takes the ranks of a further world, with which the job has so many `tasks`. Returns a note for the user, too.
+    pub(crate) fn admit(&mut self, ranks: Vec<Rank>, tasks: usize) -> Option<String> {
+        self.view.show(tasks);
+        self.guard(ranks)
+    }
+
+    /// Takes the ranks of a world, and has them guarded.
+    fn guard(&mut self, ranks: Vec<Rank>) -> Option<String> {
         let groups: Vec<Pid> = ranks.iter().map(Rank::group).collect();
-        let guard = Guard::over(&groups);
-        let note = guard.as_ref().err().map(|refused| {
-            format!("cannot start the guard, so processes that ranks started may stay if mpjrun is killed: {refused}")
-        });
-        let guard = guard.ok();
-        orphans.spare(&groups, guard.as_ref().map(Guard::process));
-        (Self { guard, ranks, orphans, view, table }, note)
+        self.ranks.extend(ranks);
+        match Guard::over(&groups) {
+            Ok(guard) => {
+                self.orphans.spare(&groups, Some(guard.process()));
+                self.guards.push(guard);
+                None
+            }
+            Err(refused) => {
+                self.orphans.spare(&groups, None);
+                Some(format!(
+                    "cannot start the guard, so processes that ranks started may stay if mpjrun is killed: {refused}"
+                ))
+            }
+        }
     }
 
     /// The processes of the ranks.
@@ -174,6 +196,10 @@ impl LocalRanks {
             Order::DeclareLost { task } => {
                 self.declare_lost(*task);
             }
+            Order::Answer { task, answer } => {
+                let asker = self.ranks.iter().find(|rank| rank.task() == *task);
+                asker.into_iter().for_each(|rank| rank.answer(answer));
+            }
             Order::Addresses { context, first, addresses } => {
                 let table = self.table.iter();
                 for (table, (task, addresses)) in
@@ -220,7 +246,7 @@ impl LocalRanks {
 
     /// Lets go of everything.
     pub(crate) fn leave(self) {
-        drop(self.guard);
+        drop(self.guards);
         // Dropping a rank waits for its process, which even SIGKILL may not end.
         self.ranks.into_iter().filter(|rank| !rank.is_gone()).for_each(std::mem::forget);
     }

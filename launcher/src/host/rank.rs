@@ -4,6 +4,7 @@
 //!   its number, so no signal of the launcher and no get of another rank (PE2 of `transport_lapi::adapters::shm`)
 //!   meets a stranger. A program that a script started is reaped by the script, or as an orphan (ST2 of
 //!   [`crate::host::orphans`]); a descriptor of it shows its end.
+//!   A rank of a world that could not be started whole is killed at once, and reaped like all others.
 //! - K2: dropping a rank kills its group and reaps it, also when the launcher panics.
 //! - K3: a process that holds the output open does not hold up the launcher. When the rank has ended, the processes
 //!   of its group may print for [`LINGER`]. While the reader of the launcher's own output pauses, this time does not
@@ -22,6 +23,7 @@ use rustix::process::{
 };
 use transport_lapi::TaskId;
 use transport_lapi::bootstrap::control::agents::{Ending, News, Stream};
+use transport_lapi::bootstrap::control::demand::Answer;
 use transport_lapi::bootstrap::control::{ControlError, ControlMessage, ControlReceiver, Incoming};
 use transport_lapi::bootstrap::monotonic_nanos;
 
@@ -118,6 +120,15 @@ impl Rank {
         })
     }
 
+    /// Kills the group of a rank that the job does not get, as another rank of its world could not be started (K1). It is
+    /// gone then: nothing of it is read.
+    pub(crate) fn abandon(&mut self) {
+        self.signal(Signal::KILL);
+        self.outputs.iter_mut().for_each(|output| output.pipe = None);
+        self.linger_until = Some(Instant::now());
+        (self.control_ended, self.closed) = (true, true);
+    }
+
     /// Its number in the job.
     pub(crate) fn task(&self) -> TaskId {
         self.task
@@ -185,6 +196,11 @@ impl Rank {
     /// The control line, until it has ended.
     pub(crate) fn control(&self) -> Option<BorrowedFd<'_>> {
         (!self.control_ended).then(|| self.control.as_fd())
+    }
+
+    /// Answers a demand that came over the control line.
+    pub(crate) fn answer(&self, answer: &Answer) {
+        self.control.answer(answer);
     }
 
     /// The output pipes that are still open.

@@ -1,7 +1,7 @@
 //! Forwards the ranks' output to the launcher's own streams, in whole lines. Called by the job's poll loop.
 //!
-//! [`Transcript`] takes the streams of one rank, [`LineBuffer`] cuts one into lines; [`Printer`] holds the queues of output to be written;
-//! [`folder`] creates the files of `--output dir=`.
+//! [`Transcript`] takes the streams of one rank, [`LineBuffer`] cuts one into lines; [`Printer`] holds the queues of
+//! output to be written; [`folder`] creates the files of `--output dir=`.
 //!
 //! - O1: a line of at most [`lines::LONGEST_LINE`] bytes reaches the launcher's stream in one piece: all output to one
 //!   file goes through one queue. Output that is passed on at once (O6) is the exception.
@@ -11,13 +11,14 @@
 //!   [`CHUNK`] of them.
 //! - O4: queues are bounded: ranks are not read while more than [`CONGESTED`] bytes wait.
 //! - O5: a line without its newline yet belongs to its source. If another source writes, a newline is inserted first,
-//!   except in a job of one rank, whose output is never changed.
+//!   except in a job of one rank, whose output is not changed until it spawns others.
 //! - O6: output of rank 0 to a terminal is passed on at once, so that its prompts and progress bars are seen. So is
-//!   all output of a job of one rank.
+//!   all output of a job of one rank, until it spawns others.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -27,6 +28,7 @@ use rustix::fs::fstat;
 use rustix::io::Errno;
 
 use crate::LaunchError;
+use crate::io::block;
 
 mod folder;
 mod lines;
@@ -108,8 +110,8 @@ impl OutputChoice {
         ranks == 1 && !self.tag && !self.timestamp
     }
 
-    /// Creates the files for `ranks` ranks, and returns where the output of each goes.
-    pub(crate) fn deliveries(&self, ranks: usize) -> Result<Vec<Delivery>, LaunchError> {
+    /// Creates the files of these ranks, and returns where the output of each goes.
+    pub(crate) fn deliveries(&self, ranks: Range<usize>) -> Result<Vec<Delivery>, LaunchError> {
         let delivery = |rank| {
             let folder = self.folder.as_deref();
             let files = folder.map(|folder| folder::files_of(folder, rank)).transpose()?;
@@ -118,7 +120,7 @@ impl OutputChoice {
             let prefix = Prefix { label, timestamp: self.timestamp };
             Ok(Delivery { prefix, files, is_shown })
         };
-        (0..ranks).map(delivery).collect()
+        ranks.map(delivery).collect()
     }
 }
 
@@ -140,20 +142,29 @@ struct Queue {
     waiting: VecDeque<u8>,
     line: Line,
     broken: Option<Broken>,
+    /// Lines of a block that a terminal shows below everything else.
+    shown: usize,
 }
 
 impl Queue {
     fn new(stream: Stream) -> Self {
         let (sink, waiting) = (Sink::new(stream), VecDeque::new());
-        Self { stream, sink, waiting, line: Line::Ended, broken: None }
+        Self { stream, sink, waiting, line: Line::Ended, broken: None, shown: 0 }
     }
 
     /// Queues bytes. They leave the line in the state `open`, unless they end it.
     fn push(&mut self, bytes: &[u8], open: Line) {
+        self.hide();
         if let (None, Some(last)) = (self.broken, bytes.last()) {
             self.line = if *last == b'\n' { Line::Ended } else { open };
             self.waiting.write_all(bytes).expect("memory takes any bytes");
         }
+    }
+
+    /// Removes the block.
+    fn hide(&mut self) {
+        let removed = block::removed(std::mem::take(&mut self.shown));
+        self.waiting.extend(removed.as_bytes());
     }
 
     fn end_line(&mut self) {
@@ -187,7 +198,7 @@ impl Queue {
     }
 
     fn give_up(&mut self, why: Broken) {
-        self.broken = Some(why);
+        (self.broken, self.shown) = (Some(why), 0);
         self.waiting = VecDeque::new();
     }
 }
@@ -209,6 +220,11 @@ impl Printer {
         let apart = !is_same_file(sink::own(Stream::Out), sink::own(Stream::Err));
         let queues = [Stream::Out, Stream::Err].map(Queue::new).into_iter();
         Self { queues: queues.take(1 + usize::from(apart)).collect(), is_exact, refused_file: None }
+    }
+
+    /// Notes that there are several ranks from now on (O5).
+    pub(crate) fn share(&mut self) {
+        self.is_exact = false;
     }
 
     fn place(&self, stream: Stream) -> usize {
@@ -277,6 +293,28 @@ impl Printer {
         queue.push(text.as_bytes(), Line::Left);
     }
 
+    /// Shows a block of lines on standard error: on a terminal in place of the one before it, and as long as nothing else
+    /// is written; elsewhere as lines of the launcher. A reader that is behind misses it.
+    pub(crate) fn show(&mut self, block: &str) {
+        let queue = self.queue(Stream::Err);
+        if queue.waiting.len() > CHUNK || queue.broken.is_some() {
+            return;
+        }
+        if queue.sink.kind != Kind::Terminal {
+            let lines: String = block.lines().map(|line| format!("mpjrun: {line}\n")).collect();
+            return self.say(&lines);
+        }
+        queue.end_line();
+        let fitted = block::fitted(block, &queue.sink);
+        queue.push(fitted.as_bytes(), Line::Ended);
+        queue.shown = fitted.lines().count();
+    }
+
+    /// Removes the block of [`Printer::show`].
+    pub(crate) fn hide(&mut self) {
+        self.queue(Stream::Err).hide();
+    }
+
     /// Whether ranks' `stream` is not read for now (O4).
     pub(crate) fn is_congested(&self, stream: Stream) -> bool {
         self.queue_of(stream).waiting.len() > CONGESTED
@@ -301,7 +339,7 @@ impl Printer {
         for queue in &mut self.queues {
             if !queue.waiting.is_empty() {
                 // The last write may have ended in the middle of a line.
-                (queue.waiting, queue.line) = (VecDeque::new(), Line::Left);
+                (queue.waiting, queue.line, queue.shown) = (VecDeque::new(), Line::Left, 0);
             }
         }
         self.say(&format!("mpjrun: dropped {left} bytes of output that nobody read\n"));

@@ -469,7 +469,8 @@ impl Here {
             let pid = pid.unwrap_or(pids[place]);
             let of_rank = threads.iter().filter(|(of, _)| *of == task).map(|(_, thread)| *thread);
             let gone = of_rank.filter(|thread| !has_thread(pid, *thread)).collect();
-            let rank = Box::new(Observed { state, activity, doubt, gone });
+            let usage = seen.usage(place);
+            let rank = Box::new(Observed { state, activity, doubt, usage, gone });
             news.push(News::Seen { task, number, at_nanos: seen.at, seen: rank });
             if asks {
                 view.inquire(place);

@@ -30,7 +30,7 @@ pub(super) fn start(spec: &JobSpec, hosts: &Hosts) -> Result<Job, LaunchError> {
     spawn::check_reader(spec)?;
     let (job, copies) = host_job::of_hosts(spec, hosts)?;
     let limit = DescriptorLimit::raise();
-    let deliveries = spec.output.deliveries(spec.ranks())?;
+    let deliveries = spec.output.deliveries(0..spec.ranks())?;
     keep_children_waitable();
     let signals = block_signals()?;
     let start = monotonic_nanos();
@@ -58,6 +58,7 @@ pub(super) fn start(spec: &JobSpec, hosts: &Hosts) -> Result<Job, LaunchError> {
                 &spec.vigilance,
                 spawn::spinning(spec)?,
             ),
+            spawner: None,
         },
     );
     job.take(news);

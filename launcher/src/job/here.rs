@@ -7,6 +7,8 @@ use transport_lapi::bootstrap::spawn::DescriptorLimit;
 use transport_lapi::bootstrap::waits::JobView;
 
 use super::spawn::{self, Started};
+use super::watching::ASK;
+use super::worlds::Spawner;
 use super::{ENDING, FORWARDED, Job, JobSpec, OTHERS, Parts};
 use crate::LaunchError;
 use crate::exits::ExitLog;
@@ -22,33 +24,36 @@ pub(super) fn start(spec: &JobSpec) -> Result<Job, LaunchError> {
     let prepared = spawn::check(spec, (0..spec.ranks()).collect())?;
     // Files are opened before signals are blocked, so that a signal ends an open that hangs.
     let limit = DescriptorLimit::raise();
-    let deliveries = spec.output.deliveries(spec.ranks())?;
+    let deliveries = spec.output.deliveries(0..spec.ranks())?;
     keep_children_waitable();
     let signals = block_signals()?;
     let orphans = Orphans::adopt();
     let start = monotonic_nanos();
     let (inputs, input) = stdin::for_ranks(spec.input, spec.ranks())
         .map_err(|source| LaunchError::System { action: "forward standard input", source })?;
-    let started =
-        prepared.start(&spawn::job_name(), &limit, signals.mask_before(), inputs, None)?;
-    let Started { ranks, segment } = started;
+    let (job, mask) = (spawn::job_name(), signals.mask_before());
+    let Started { ranks, segment } = prepared.start(&job, &limit, mask, inputs, None)?;
     let mut printer = Printer::new(spec.output.is_exact(spec.ranks()));
     for note in &spec.notes {
         printer.say(&format!("mpjrun: {note}\n"));
     }
-    let (ranks, note) = LocalRanks::new(ranks, JobView::open(&segment)?, None, orphans);
+    let (ranks, note) =
+        LocalRanks::new(ranks, JobView::open(&segment)?.of_first(spec.ranks()), None, orphans);
     let pids = ranks.pids();
-    let watcher = Watcher::new(&segment, &spec.vigilance, pids.clone(), spawn::spinning(spec)?)?;
+    let processes = (spec.ranks(), pids.clone());
+    let watcher = Watcher::new(&segment, &spec.vigilance, processes, spawn::spinning(spec)?)?;
     for line in note.into_iter().chain(prepared.lines(&pids)) {
         printer.say(&format!("mpjrun: {line}\n"));
     }
     let exit_log = ExitLog::new(start, host_name(), spec.ranks(), pids);
-    let parts = Parts { exit_log, ranks: Box::new(ranks), printer, input, signals, watcher };
+    let spawner = Some(Spawner { spec: spec.clone(), job, segment, limit, mask });
+    let ranks = Box::new(ranks);
+    let parts = Parts { exit_log, ranks, printer, input, signals, watcher, spawner };
     Ok(Job::new(spec, deliveries, parts))
 }
 
 /// Makes the launcher's signals readable.
 pub(super) fn block_signals() -> Result<Signals, LaunchError> {
-    Signals::block(&[ENDING, FORWARDED, OTHERS].concat(), &[Signal::QUIT])
+    Signals::block(&[ENDING, FORWARDED, OTHERS].concat(), &[Signal::QUIT, ASK])
         .map_err(|source| LaunchError::System { action: "receive signals", source })
 }

@@ -7,7 +7,7 @@ use transport_lapi::bootstrap::control::agents::{News, Order};
 
 use super::{Event, Interesting};
 use crate::host::local::LocalRanks;
-use crate::host::rank::Pauses;
+use crate::host::rank::{Pauses, Rank};
 
 /// What a ready descriptor of a line means. The number is the place of the agent among those that this process has
 /// started.
@@ -45,6 +45,14 @@ pub(crate) trait Ranks {
     /// Carries out an order, or passes it on.
     fn order(&mut self, order: Order);
 
+    /// Takes the ranks of a further world, which were started on this host, with which the job has so many `tasks`. Returns
+    /// a note for the user, if there is one.
+    fn admit(&mut self, ranks: Vec<Rank>, tasks: usize) -> Option<String> {
+        // Behind agents nobody starts any: they would end here (K2 of `crate::host::rank`).
+        let _ = (ranks, tasks);
+        None
+    }
+
     /// Notes that the launcher is about to be suspended, or goes on.
     fn suspended(&mut self, is_suspended: bool);
 
@@ -81,6 +89,10 @@ impl Ranks for LocalRanks {
 
     fn order(&mut self, order: Order) {
         self.obey(&order);
+    }
+
+    fn admit(&mut self, ranks: Vec<Rank>, tasks: usize) -> Option<String> {
+        LocalRanks::admit(self, ranks, tasks)
     }
 
     fn suspended(&mut self, _: bool) {}

@@ -1,5 +1,5 @@
-//! Checks the description of a job and starts its ranks. Called once per job, by the thread that runs the job: the
-//! ranks end with that thread (SP2 of `transport_lapi::bootstrap::spawn`).
+//! Checks the description of a job or of a further world and starts its ranks. Called by the thread that runs the job:
+//! the ranks end with that thread (SP2 of `transport_lapi::bootstrap::spawn`).
 //!
 //! Wrong programs, folders, variables and settings are found before the first rank starts.
 
@@ -21,7 +21,7 @@ use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
 use transport_lapi::bootstrap::waits::JobView;
-use transport_lapi::bootstrap::{Descriptors, rank_environment};
+use transport_lapi::bootstrap::{Descriptors, RankPlace, World, rank_environment};
 use transport_lapi::config::{self, Settings, WaitMode};
 
 use crate::LaunchError;
@@ -37,6 +37,16 @@ pub(crate) struct Started {
     pub(crate) ranks: Vec<Rank>,
     /// The segment of this host.
     pub(crate) segment: OwnedFd,
+}
+
+/// Where a world is in its job.
+pub(crate) struct WorldPlace {
+    /// Its first task.
+    pub(crate) first: TaskId,
+    /// The number of tasks that the job can have.
+    pub(crate) universe: usize,
+    /// The task that has spawned it.
+    pub(crate) parent: Option<TaskId>,
 }
 
 /// Where programs are looked up if `PATH` is not set.
@@ -63,8 +73,8 @@ pub(crate) struct Program<'a> {
     pub(crate) environment: BTreeMap<OsString, OsString>,
 }
 
-/// Set in jobs of several hosts: libfabric may load libinfinipath, which otherwise catches signals that end a process. It
-/// would print a list of calls, and a process that catches signals and has idle threads cannot be judged (ID2 of
+/// Set in jobs of several hosts: libfabric may load libinfinipath, which otherwise catches signals that end a process.
+/// It would print a list of calls, and a process that catches signals and has idle threads cannot be judged (ID2 of
 /// [`crate::hang::idle`]).
 const NO_HANDLERS: &str = "IPATH_NO_BACKTRACE";
 
@@ -171,9 +181,8 @@ impl<'a> Prepared<'a> {
         all.enumerate().filter(move |(rank, _)| here.next_if_eq(rank).is_some())
     }
 
-    /// Starts the ranks of this host as part of the job called `job`, with this `limit` of descriptors, signal `mask`
-    /// and `inputs`, and the `table` of a job of several hosts. It stops when one has failed, unless the job goes on then. If one cannot be started, those before
-    /// it are ended.
+    /// Makes the segment of this host for the job called `job`, and starts its ranks here: as
+    /// [`Prepared::start_world`].
     pub(crate) fn start(
         &self,
         job: &str,
@@ -182,12 +191,32 @@ impl<'a> Prepared<'a> {
         inputs: Vec<Stdio>,
         table: Option<BorrowedFd<'_>>,
     ) -> Result<Started, LaunchError> {
-        let size = self.spec.ranks();
-        let segment = create_segment(job, self.here.len(), self.spec.contexts)?;
+        let places = self.here.len().max(self.spec.universe);
+        let segment = create_segment(job, places, self.spec.contexts)?;
         if self.spec.on_failure == OnFailure::Keep {
             JobView::open(&segment)?.goes_on();
         }
+        let first = WorldPlace { first: 0, universe: self.spec.most_ranks(), parent: None };
+        // If one cannot be started, those before it are ended (K2 of `crate::host::rank`).
         let mut ranks = Vec::with_capacity(inputs.len());
+        self.start_world(&first, (job, &segment), (limit, mask), inputs, table, &mut ranks)?;
+        Ok(Started { ranks, segment })
+    }
+
+    /// Starts the ranks of this host as a world of the job called `job`, with this `limit` of descriptors, signal
+    /// `mask` and `inputs`, the segment, and the `table` of a job of several hosts. It stops when one has failed,
+    /// unless the job goes on then. The ranks that were started are in `ranks`, also if one cannot be started.
+    pub(crate) fn start_world(
+        &self,
+        at: &WorldPlace,
+        (job, segment): (&str, &OwnedFd),
+        (limit, mask): (&DescriptorLimit, Mask),
+        inputs: Vec<Stdio>,
+        table: Option<BorrowedFd<'_>>,
+        ranks: &mut Vec<Rank>,
+    ) -> Result<(), LaunchError> {
+        let WorldPlace { first, universe, parent } = *at;
+        let tasks = first..first + self.spec.ranks() as TaskId;
         for (place, ((rank, program), input)) in self.ranks().zip(inputs).enumerate() {
             let failed = |source: io::Error| program.spawn_failed(rank, source);
             let (receiver, control) = control_pair().map_err(failed)?;
@@ -202,12 +231,13 @@ impl<'a> Prepared<'a> {
                 None => command.env_remove(config::PLACE),
             };
             command.env(config::PROGRAM, program.number.to_string());
-            let task = rank as TaskId;
+            let task = first + rank as TaskId;
             let (segment, control) = (segment.as_fd(), control.as_fd());
             let descriptors = Descriptors { segment, control, table };
-            let contexts = self.spec.contexts;
-            let place_here = place as TaskId;
-            let variables = rank_environment(task, size, place_here, contexts, job, descriptors);
+            let world = World { task, tasks: tasks.clone(), universe, parent };
+            let (local, contexts) = (first + place as TaskId, self.spec.contexts);
+            let seat = RankPlace { world, local, contexts };
+            let variables = rank_environment(&seat, job, descriptors);
             for (name, value) in variables {
                 match value {
                     Some(value) => command.env(name, value),
@@ -221,11 +251,11 @@ impl<'a> Prepared<'a> {
             prepare(&mut command, descriptors, limit, mask, processors);
             let child = command.spawn().map_err(failed)?;
             ranks.push(Rank::new(task, child, receiver).map_err(failed)?);
-            if has_failure(&mut ranks) && self.spec.on_failure == OnFailure::Kill {
+            if has_failure(ranks) && self.spec.on_failure == OnFailure::Kill {
                 break;
             }
         }
-        Ok(Started { ranks, segment })
+        Ok(())
     }
 
     /// Notes for standard error, and with `--report-bindings` where each rank runs.

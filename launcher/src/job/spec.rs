@@ -72,6 +72,8 @@ pub struct JobSpec {
     pub apps: Vec<App>,
     /// Variables for all ranks.
     pub exports: Vec<Export>,
+    /// Number of ranks that the job can have with those that ranks spawn; less than [`JobSpec::ranks`] for no more.
+    pub universe: usize,
     /// Number of contexts of each rank.
     pub contexts: usize,
     /// Protocol of messages; `None` leaves it to the environment.
@@ -90,6 +92,8 @@ pub struct JobSpec {
     pub vigilance: Vigilance,
     /// Whether to print at the end how many messages each protocol carried.
     pub stats: bool,
+    /// The time between two looks at the ranks that are shown; `None` for no such looks.
+    pub watch: Option<Duration>,
     /// Where the ranks run; `None` for this host alone.
     pub hosts: Option<Box<Hosts>>,
     /// Whether the programs are sent to the hosts of a job on several.
@@ -104,6 +108,7 @@ impl JobSpec {
         Self {
             apps,
             exports: Vec::new(),
+            universe: 0,
             contexts: 1,
             backend: None,
             output: OutputChoice::default(),
@@ -113,6 +118,7 @@ impl JobSpec {
             timeout: None,
             vigilance: Vigilance::default(),
             stats: false,
+            watch: None,
             hosts: None,
             copies: false,
             notes: Vec::new(),
@@ -122,6 +128,11 @@ impl JobSpec {
     /// Returns the number of ranks of all programs.
     pub fn ranks(&self) -> usize {
         self.apps.iter().map(|app| app.ranks).sum()
+    }
+
+    /// Returns the number of ranks that the job can have, with those that ranks spawn.
+    pub(crate) fn most_ranks(&self) -> usize {
+        self.ranks().max(self.universe)
     }
 
     /// Every variable that some rank gets; later ones override earlier ones.

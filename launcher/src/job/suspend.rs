@@ -1,5 +1,5 @@
-//! Ctrl-Z: stops the launcher if a shell can continue it. Called by the job's poll loop, which stops the ranks
-//! before and continues them afterwards.
+//! Ctrl-Z: stops the ranks and the launcher if a shell can continue it, and continues the ranks afterwards. Called by the
+//! job's poll loop.
 //!
 //! - SU1: a launcher in an orphaned process group is not stopped: no shell watches such a group, so nobody would
 //!   continue it. The kernel does not obey SIGTSTP there either.
@@ -10,18 +10,48 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
+use super::{Job, Phase};
 use crate::host::process_table::{Entry, entry};
 
 /// Limits the walk from the launcher up to its shell, since processes come and go meanwhile.
 const MOST_ANCESTORS: usize = 64;
 
+impl Job {
+    /// Stops the ranks and the launcher itself until a shell continues them.
+    pub(super) fn suspend(&mut self) {
+        if !has_watcher() {
+            return self.printer.say("mpjrun: not suspended, since no shell could continue it\n");
+        }
+        self.signal_all(Signal::STOP);
+        self.ranks.suspended(true);
+        let pause = stop_myself();
+        self.ranks.suspended(false);
+        self.signal_all(Signal::CONT);
+        self.resumed(pause);
+    }
+
+    /// Moves all deadlines by a `pause` of the job.
+    pub(super) fn resumed(&mut self, pause: Duration) {
+        self.watcher.resumed();
+        if let Some((_, at)) = &mut self.timeout {
+            *at += pause;
+        }
+        match &mut self.phase {
+            Phase::Running => {}
+            Phase::Dismissing { until: at, .. }
+            | Phase::Stopping { kill_at: at }
+            | Phase::Killing { give_up_at: at } => *at += pause,
+        }
+    }
+}
+
 /// Whether somebody can continue this process once it has stopped (SU1).
-pub(crate) fn has_watcher() -> bool {
+fn has_watcher() -> bool {
     is_watched(getpid().as_raw_pid(), |pid| entry(Pid::from_raw(pid)?))
 }
 
 /// Stops this process, and returns for how long it was stopped (SU2).
-pub(crate) fn stop_myself() -> Duration {
+fn stop_myself() -> Duration {
     let start = Instant::now();
     // A process may always stop itself; the call returns when it is continued.
     let _ = kill_process(getpid(), Signal::STOP);

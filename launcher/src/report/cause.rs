@@ -179,8 +179,9 @@ pub(super) fn complaints_of(exit_log: &ExitLog, rank: usize) -> String {
     text
 }
 
-/// What a rank has printed last that ended with an error of its program, about which it has not complained: a mistake that
-/// it found at its end is another matter, unless that is what it printed. The output of other ranks may stand between that and the report, and its lines need not name the rank.
+/// What a rank has printed last that ended with an error of its program, about which it has not complained: a mistake
+/// that it found at its end is another matter, unless that is what it printed. The output of other ranks may stand
+/// between that and the report, and its lines need not name the rank.
 fn last_words(record: &Record) -> Option<&str> {
     let is_error =
         matches!(record.ended, Some((Ending::Code(1..) | Ending::Signal(libc::SIGABRT), _)));

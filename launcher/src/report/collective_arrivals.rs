@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use transport_lapi::bootstrap::control::{Queues, SpaceMembers, Vocabulary};
+use transport_lapi::bootstrap::control::{SpaceMembers, Vocabulary};
 use transport_lapi::bootstrap::waits::{Space, goes_before};
 
 use super::INDENT;
@@ -138,10 +138,7 @@ fn members(
     job: usize,
     rank: usize,
 ) -> Option<(Vec<usize>, String)> {
-    let spaces = by.queues.iter().flat_map(|queues| &queues.spaces);
-    // Those of all contexts of the rank, at most.
-    let mut listed = spaces.take(Queues::SPACES * MAX_CALLS);
-    let found = listed.find(|members| members.space == space)?;
+    let found = by.members_of(space)?;
     let ranges = &found.members[..found.members.len().min(SpaceMembers::MAX_RANGES)];
     let belongs = |rank: &usize| {
         ranges.iter().any(|range| (range.first as usize..=range.last as usize).contains(rank))

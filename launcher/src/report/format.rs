@@ -1,7 +1,7 @@
 //! Words for endings, signals, ranks and waits.
 
 use signal_hook::low_level::signal_name;
-use transport_lapi::bootstrap::control::Vocabulary;
+use transport_lapi::bootstrap::control::{Vocabulary, cut};
 use transport_lapi::bootstrap::waits::{CallCode, Phase, Space};
 
 use super::INDENT;
@@ -90,8 +90,7 @@ pub(super) fn printable_line(text: &str) -> String {
 
 /// The part of a text that is shown: at most [`MAX_BYTES`] from its start, ending between two characters.
 fn start(text: &str) -> &str {
-    let end = (0..=MAX_BYTES.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
-    &text[..end.unwrap_or(0)]
+    cut(text, MAX_BYTES)
 }
 
 /// The words that follow the `shown` part of a text, if that is not all.

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use transport_lapi::bootstrap::control::Queues;
-use transport_lapi::bootstrap::waits::{Blocked, Wait};
+use transport_lapi::bootstrap::control::{Queues, SpaceMembers};
+use transport_lapi::bootstrap::waits::{Blocked, Space, Wait};
 
 use super::format::ended_how;
 use super::waiting::Waiting;
 use crate::exits::{Ending, ExitLog, Names, Record};
 use crate::hang::snapshot::{Activity, Seen, Snapshot};
+
+/// The contexts of a rank whose spaces are looked at.
+const MAX_CONTEXTS: usize = 4;
 
 /// The words for how far a rank has come; they fit one rank and several.
 #[derive(Debug, Clone, Copy, Default)]
@@ -59,6 +62,14 @@ impl<'a> Standing<'a> {
             self.waits = state.blocked.clone();
             self.unlisted = state.unlisted;
         }
+    }
+
+    /// What it has sent of a space.
+    pub(super) fn members_of(&self, space: Space) -> Option<&SpaceMembers> {
+        let spaces = self.queues.iter().flat_map(|queues| &queues.spaces);
+        // Those of all its contexts, at most.
+        let mut listed = spaces.take(MAX_CONTEXTS * Queues::SPACES);
+        listed.find(|members| members.space == space)
     }
 
     /// The waits that it is in now.
@@ -147,12 +158,24 @@ pub(super) fn of_all<'a>(
 ) -> Vec<Standing<'a>> {
     let ranks = exit_log.records().iter().enumerate();
     let host = |rank| exit_log.has_several_hosts().then(|| exit_log.host(rank));
-    ranks.map(|(rank, record)| one(rank, (record, host(rank)), snapshot, stopped_at)).collect()
+    let one = |(rank, record)| {
+        let lacks_mates = || {
+            let mut others = snapshot.ranks.iter().enumerate();
+            others.any(|(other, seen)| is_absent(seen) && exit_log.are_mates(rank, other))
+        };
+        one(rank, (record, host(rank), &lacks_mates), snapshot, stopped_at)
+    };
+    ranks.map(one).collect()
+}
+
+/// Whether a rank is known not to have joined.
+fn is_absent(seen: &Seen) -> bool {
+    seen.state().is_some_and(|state| !state.is_there())
 }
 
 fn one<'a>(
     rank: usize,
-    (record, host): (&'a Record, Option<&'a str>),
+    (record, host, lacks_mates): (&'a Record, Option<&'a str>, &dyn Fn() -> bool),
     snapshot: &Snapshot,
     stopped_at: Option<u64>,
 ) -> Standing<'a> {
@@ -181,7 +204,7 @@ fn one<'a>(
     let is_outside = is_alive && standing.waits.is_empty();
     standing.stage = match stage(record) {
         Some(stage) => stage,
-        None if is_outside => outside(rank, snapshot),
+        None if is_outside => outside(rank, snapshot, lacks_mates),
         None => Stage::brief("joined"),
     };
     let pid = pid(seen).filter(|pid| *pid != 0).or(record.pid);
@@ -207,12 +230,11 @@ fn stage(record: &Record) -> Option<Stage> {
 }
 
 /// The stage of a rank that has joined and is not blocked in a call. It waits in `mpj::init` or MPI_Init until all
-/// ranks have joined.
-fn outside(rank: usize, snapshot: &Snapshot) -> Stage {
-    let is_absent = |seen: &Seen| seen.state().is_some_and(|state| !state.is_there());
+/// ranks of its world have joined; `lacks_mates` says that some have not.
+fn outside(rank: usize, snapshot: &Snapshot, lacks_mates: impl Fn() -> bool) -> Stage {
     let (words, brief) = match snapshot.rank(rank) {
         Seen::State(state) if !state.is_there() => return Stage::brief("joined"),
-        Seen::State(_) if snapshot.ranks.iter().any(is_absent) => {
+        Seen::State(_) if lacks_mates() => {
             ("joined, waiting for the others to join", "waiting for the others to join")
         }
         Seen::State(_) => match snapshot.activity(rank) {

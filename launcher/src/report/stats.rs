@@ -3,7 +3,7 @@
 use transport_lapi::bootstrap::control::{MessageCounts, ProtocolCounts};
 
 use super::aligned;
-use crate::exits::ExitLog;
+use crate::exits::{Chosen, ExitLog};
 
 const HEAD: [&str; 9] = [
     "rank",
@@ -37,6 +37,13 @@ pub(crate) fn text(exit_log: &ExitLog) -> String {
             "mpjrun: {} messages went by rendezvous for want of unexpected-message memory (MPJ_EARLY_LIMIT)\n",
             sum.fallbacks
         );
+    }
+    let mut chosen = Chosen::default();
+    for (name, times) in exit_log.records().iter().flat_map(|record| record.chosen.iter()) {
+        chosen.add(name, times);
+    }
+    for (name, times) in chosen.iter() {
+        text += &format!("mpjrun: {name} was chosen {times} times\n");
     }
     if sum.dropped > 0 {
         text += &format!(

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use transport_lapi::bootstrap::control::SpaceMembers;
 use transport_lapi::bootstrap::waits::{Phase, Space, Wait};
 
-use super::format::{call, phase, ranges, ranks, seconds_between, space};
+use super::format::{call, phase, printable_line, ranges, ranks, seconds_between, space};
 use super::standing::Standing;
 use super::waiting::Waiting;
 use super::{INDENT, aligned};
@@ -147,8 +148,9 @@ fn rows(standings: &[Standing<'_>], start: u64, at: u64) -> String {
     let head = ["ranks", "blocked in", "peer", "tag", space, "bytes", "phase", "seconds"];
     let head = head.map(str::to_owned).to_vec();
     let shown = groups.iter().zip(&rank_lists).take(MAX_ROWS);
-    let mut rows: Vec<_> =
-        std::iter::once(head).chain(shown.map(|(group, of)| row(group, of, start, at))).collect();
+    let mut rows: Vec<_> = std::iter::once(head)
+        .chain(shown.map(|(group, of)| row(group, of, standings, (start, at))))
+        .collect();
     if standings.iter().any(|standing| standing.host.is_some()) {
         let of_rows = rank_lists.iter().map(|of| hosts(of, standings));
         let column = std::iter::once("hosts".to_owned()).chain(of_rows);
@@ -158,7 +160,12 @@ fn rows(standings: &[Standing<'_>], start: u64, at: u64) -> String {
     aligned(INDENT, &rows, |column| right[column]) + &rest(rank_lists.iter())
 }
 
-fn row(group: &Group<'_>, ranks: &[usize], start: u64, at: u64) -> Vec<String> {
+fn row(
+    group: &Group<'_>,
+    ranks: &[usize],
+    standings: &[Standing<'_>],
+    (start, at): (u64, u64),
+) -> Vec<String> {
     let first = &group.waits[0];
     let open = span(group.waits.iter().map(|wait| wait.open), |open| open.to_string());
     let phase = phase(first.phase).to_owned() + if group.key.1 { ", then an error" } else { "" };
@@ -167,11 +174,19 @@ fn row(group: &Group<'_>, ranks: &[usize], start: u64, at: u64) -> Vec<String> {
         call(first, &open),
         peers(&group.waits),
         tags(&group.waits),
-        space(first.space, first.words),
+        space(first.space, first.words) + &name(first.space, ranks, standings),
         bytes(&group.waits),
         phase,
         seconds(&group.waits, start, at),
     ]
+}
+
+/// The name of a space, such as ` "rows"`, if one of these ranks has sent one, behind its number.
+fn name(space: Space, ranks: &[usize], standings: &[Standing<'_>]) -> String {
+    let sent = ranks.iter().filter_map(|rank| standings[*rank].members_of(space));
+    let sent = sent.map(|members| SpaceMembers::new(space, &members.name, Vec::new()).name);
+    let name = sent.into_iter().find(|name| !name.is_empty() && space.label != Some(0));
+    name.map_or(String::new(), |name| format!(" \"{}\"", printable_line(&name)))
 }
 
 fn peers(waits: &[Waiting<'_>]) -> String {

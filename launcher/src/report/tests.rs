@@ -8,6 +8,7 @@ mod names;
 mod stats;
 mod tables;
 mod unjudged;
+mod watch;
 
 use std::time::Duration;
 

@@ -101,6 +101,6 @@ fn what_a_rank_sends_over_its_line_is_not_trusted() {
     let finished = mpjrun(["-n", "1", "bash", "-c", &send]).expect(0);
     assert_eq!(finished.stdout, "sent\n");
     let said = "mpjrun: ignoring a damaged control message of rank 0, and further damaged ones: \
-                name 1 of a vocabulary is not 1 to 32 printable characters\n";
+                name 1 is not 1 to 32 printable characters\n";
     assert_eq!(finished.stderr, said);
 }

@@ -64,6 +64,21 @@ fn the_first_failure_ends_the_job_and_names_its_host() {
 }
 
 #[test]
+fn a_watch_shows_the_ranks_of_all_hosts() {
+    let mark = Mark::new();
+    let run = format!("until [ -e {} ]; do sleep 0.01; done", mark.path().display());
+    let job = on("a:1,b:1", &run).options(["--watch", "--watch-every", "0.05"]).start();
+    eventually("a block has the memory of both ranks", || {
+        let is_row =
+            |line: &str, rank: &str| line.starts_with(rank) && line.ends_with("M  not joined");
+        let said = job.stderr();
+        ["mpjrun: 0 ", "mpjrun: 1 "].iter().all(|rank| said.lines().any(|line| is_row(line, rank)))
+    });
+    mark.set();
+    job.expect(0);
+}
+
+#[test]
 fn a_job_that_goes_on_reports_failures() {
     let mark = Mark::new();
     let run = format!(

@@ -19,6 +19,7 @@ mod programs;
 mod streams;
 mod terminal;
 mod watchdog;
+mod watching;
 
 /// A job whose ranks run this script.
 fn script(ranks: usize, script: &str) -> Launch {

@@ -356,6 +356,6 @@ fn options_of_other_launchers_are_noted_and_done_without() {
     let words = ["--allow-run-as-root", "-np2", "--oversubscribe", "echo", "--oversubscribe"];
     let done = mpjrun(words).expect(0);
     assert_eq!(done.stdout, "--oversubscribe\n--oversubscribe\n");
-    let notes = "mpjrun: --oversubscribe, --allow-run-as-root, --genvall, --genvlist, --usize and --mca change nothing here\n";
+    let notes = "mpjrun: --oversubscribe, --allow-run-as-root, --genvall, --genvlist and --mca change nothing here\n";
     assert_eq!(done.stderr, notes);
 }

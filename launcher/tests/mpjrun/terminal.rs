@@ -12,7 +12,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use mpj_harness::{Running, command, launch, mpjrun_path, shell};
 
 /// A terminal: the end that is typed on, and the end that programs run on.
-fn terminal() -> (File, File) {
+pub(crate) fn terminal() -> (File, File) {
     let typed = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
         .expect("a pseudo-terminal");
     grantpt(&typed).expect("its other end");
@@ -38,7 +38,7 @@ fn watch(mut typed: File) -> JoinHandle<String> {
 }
 
 /// Starts `mpjrun` in a session of its own, which this terminal controls.
-fn start_on_terminal(words: &[&str], screen: File) -> Running {
+pub(crate) fn start_on_terminal(words: &[&str], screen: File) -> Running {
     let on_it = "exec \"$0\" \"$@\" > /dev/tty 2>&1";
     let shell = command("setsid").args(["--ctty", "--wait", "sh", "-c", on_it]);
     let job = shell.args([mpjrun_path()]).args(words);

@@ -54,6 +54,15 @@ macro_rules! values {
     ) => {
         $crate::call::values! { $to [$($value,)* $crate::datatype::Data::new($buf, $count, $type),] $($($rest)*)? }
     };
+    // The elements that an operation accesses at a rank.
+    (
+        $to:tt [$($value:expr,)*] $rank:ident: c_int,
+        $disp:ident: MPI_Aint, $count:ident: $n:ty, $type:ident: MPI_Datatype, $($rest:tt)*
+    ) => {
+        $crate::call::values! {
+            $to [$($value,)* $crate::win::Remote::new($rank, $disp, $count, $type),] $($rest)*
+        }
+    };
     // The data of one partition of a message, and the number of partitions.
     (
         $to:tt [$($value:expr,)*] $buf:ident: *$access:tt c_void,

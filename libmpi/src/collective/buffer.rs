@@ -10,6 +10,7 @@ use mpjdev::{RecvRegion, SendRegion};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, negative_count, out};
 use crate::datatype::{Data, Extent, Number, check_given, is_in_place, wide};
+use crate::process;
 
 /// Refuses the same buffer for what is sent and what is received.
 ///
@@ -146,7 +147,9 @@ impl<N: Number, D: Number> Blocked for Lists<N, D, MPI_Datatype> {
         for (count, displacement) in counts.iter().zip(&displacements) {
             hull.add(&datatype, *count, i128::from(*displacement) * datatype.extent() as i128);
         }
-        let dense = usize::try_from(datatype.extent()).ok();
+        // Where mistakes between ranks are found, elements keep their datatype.
+        let is_checked = process::needed()?.device.is_checked();
+        let dense = usize::try_from(datatype.extent()).ok().filter(|_| !is_checked);
         let elements = match dense.filter(|size| *size > 0 && datatype.span(1) == Some((0, *size)))
         {
             Some(size) => Elements::Plain { size },

@@ -129,7 +129,7 @@ impl Described {
 
 impl MPI_Op {
     /// Returns the predefined operation.
-    pub(super) fn predefined(self) -> Option<Predefined> {
+    pub(crate) fn predefined(self) -> Option<Predefined> {
         Some(match self {
             MPI_SUM => Predefined::Sum,
             MPI_MIN => Predefined::Min,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use mpicore::{Attributes, Communicator, Info, Process, RemoteLeader, SplitKey};
 
 use super::Comm;
+use super::group::Members;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, failed, mpi, out};
 use crate::error::handler::{Kind, Place};
@@ -186,11 +187,19 @@ unsafe fn free(place: *mut MPI_Comm, before: impl FnOnce(&Comm) -> Outcome) -> O
 }
 
 /// Checks the rank of a leader.
-fn leader(rank: c_int, size: u32, argument: &'static str) -> Outcome<u32> {
+pub(crate) fn leader(rank: c_int, size: u32, argument: &'static str) -> Outcome<u32> {
     u32::try_from(rank).ok().filter(|rank| *rank < size).ok_or_else(|| {
         let text = format!("rank {rank} is out of range: there are {size} ranks");
         Fault::argument(MPI_ERR_RANK, argument, text)
     })
+}
+
+/// Lets a communicator that was made of a group come from the same session.
+fn of_session(made: Communicator, group: &Members) -> Communicator {
+    if let Some(session) = &group.session {
+        made.share_buffer(session.clone());
+    }
+    made
 }
 
 /// Makes a communicator without a parent, by a function that gets the program's text. All errors go to the handler for
@@ -334,7 +343,10 @@ mpi! {
             let group = group.find()?;
             match group.is_empty() {
                 true => Ok(None),
-                false => Ok(Some(Communicator::create_from_group(host, &group, text)?)),
+                false => {
+                    let made = Communicator::create_from_group(host, &group, text)?;
+                    Ok(Some(of_session(made, &group)))
+                }
             }
         })
     }
@@ -344,16 +356,18 @@ mpi! {
         stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newintercomm: *mut MPI_Comm
     ) -> c_int {
         from_groups(stringtag, info, errhandler, (newintercomm, "newintercomm"), |host, text| {
-            let here = local_group.find().map_err(|fault| fault.about("local_group"))?;
-            let own = leader(local_leader, here.size(), "local_leader")?;
-            let here = (&*here, own);
+            let group = local_group.find().map_err(|fault| fault.about("local_group"))?;
+            let own = leader(local_leader, group.size(), "local_leader")?;
+            let here = (&**group, own);
             // The other group counts at the leader only.
-            if here.0.rank_of(process::needed()?.device.rank()) != Some(own) {
-                return Ok(Some(Communicator::create_inter_from_groups(host, here, None, text)?));
+            if group.rank_of(process::needed()?.device.rank()) != Some(own) {
+                let made = Communicator::create_inter_from_groups(host, here, None, text)?;
+                return Ok(Some(of_session(made, &group)));
             }
             let there = remote_group.find().map_err(|fault| fault.about("remote_group"))?;
-            let there = (&*there, leader(remote_leader, there.size(), "remote_leader")?);
-            Ok(Some(Communicator::create_inter_from_groups(host, here, Some(there), text)?))
+            let there = (&**there, leader(remote_leader, there.size(), "remote_leader")?);
+            let made = Communicator::create_inter_from_groups(host, here, Some(there), text)?;
+            Ok(Some(of_session(made, &group)))
         })
     }
 }

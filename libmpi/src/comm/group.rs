@@ -1,8 +1,10 @@
 //! Groups (MPI-5.0 section 7.3).
 
 use std::ffi::c_int;
-use std::sync::LazyLock;
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock};
 
+use mpicore::SessionBuffer;
 use mpicore::group::{Comparison, Group, GroupError, RankRange};
 
 use crate::abi::*;
@@ -10,15 +12,31 @@ use crate::call::{Outcome, mpi, negative, out};
 use crate::handles::{Held, OBJECTS};
 use crate::process;
 
+/// A group, with the session that it comes from, by the place of the session's buffer.
+pub(crate) struct Members {
+    group: Group,
+    /// That place; `None` if it does not come from a session.
+    pub session: Option<Arc<SessionBuffer>>,
+}
+
+impl Deref for Members {
+    type Target = Group;
+
+    fn deref(&self) -> &Group {
+        &self.group
+    }
+}
+
 /// MPI_GROUP_EMPTY.
-static EMPTY: LazyLock<Group> = LazyLock::new(Group::empty);
+static EMPTY: LazyLock<Members> =
+    LazyLock::new(|| Members { group: Group::empty(), session: None });
 
 impl MPI_Group {
     /// Holds the group.
     ///
     /// # Errors
     /// MPI_ERR_GROUP.
-    pub fn find(self) -> Outcome<Held<'static, Group>> {
+    pub fn find(self) -> Outcome<Held<'static, Members>> {
         match self {
             MPI_GROUP_EMPTY => Ok(Held::forever(&*EMPTY)),
             MPI_Group(handle) => OBJECTS.hold(handle).map_err(|fault| fault.about("group")),
@@ -26,9 +44,14 @@ impl MPI_Group {
     }
 }
 
-/// Returns the handle of a new group. One without members is MPI_GROUP_EMPTY, which programs may free.
-pub(crate) fn keep(group: Group) -> Outcome<MPI_Group> {
-    if group.is_empty() { Ok(MPI_GROUP_EMPTY) } else { Ok(MPI_Group(OBJECTS.insert(group)?)) }
+/// Returns the handle of a new group, which comes from the same session as what it was made of. One without members is
+/// MPI_GROUP_EMPTY, which programs may free.
+pub(crate) fn keep(group: Group, session: Option<&Arc<SessionBuffer>>) -> Outcome<MPI_Group> {
+    if group.is_empty() {
+        return Ok(MPI_GROUP_EMPTY);
+    }
+    let members = Members { group, session: session.cloned() };
+    Ok(MPI_Group(OBJECTS.insert(members)?))
 }
 
 /// Makes a group of two others.
@@ -41,7 +64,7 @@ unsafe fn combine(
     // SAFETY: FC1.
     let place = unsafe { out::place(newgroup, "newgroup") }?;
     let (one, other) = (group1.find()?, group2.find()?);
-    *place = keep(by(&one, &other))?;
+    *place = keep(by(&one, &other), one.session.as_ref().or(other.session.as_ref()))?;
     Ok(())
 }
 
@@ -57,7 +80,8 @@ unsafe fn select<T>(
     let group = group.find()?;
     // SAFETY: FC1.
     let list = unsafe { numbered(list, n, name) }?;
-    *place = keep(by(&group, list).map_err(|fault| fault.about(name))?)?;
+    let made = by(&group, list).map_err(|fault| fault.about(name))?;
+    *place = keep(made, group.session.as_ref())?;
     Ok(())
 }
 
@@ -153,7 +177,7 @@ mpi! {
     fn MPI_Group_free(group: *mut MPI_Group) -> c_int {
         let place = out::place(group, "group")?;
         if *place != MPI_GROUP_EMPTY {
-            OBJECTS.free::<Group>(place.0).map_err(|fault| fault.about("group"))?;
+            OBJECTS.free::<Members>(place.0).map_err(|fault| fault.about("group"))?;
         }
         *place = MPI_GROUP_NULL;
         Ok(())

@@ -11,6 +11,7 @@ use mpjdev::{RecvRegion, SendRegion, Sink, Source};
 use super::Found;
 use crate::abi::*;
 use crate::call::{Fault, Outcome, negative_count};
+use crate::process;
 
 /// Systems map no memory below this address.
 const LOWEST_ADDRESS: isize = 1 << 16;
@@ -136,13 +137,18 @@ impl Data {
         self.datatype.dense_size()?.checked_mul(self.count as usize)
     }
 
-    /// Returns the memory of the elements, and how they lie there, for an operation that divides or repeats them.
+    /// Returns the memory of the elements, and how they lie there, for an operation that divides or repeats them. Where
+    /// mistakes between ranks are found, they keep their datatype.
     ///
     /// # Errors
     /// As [`Data::source`].
     pub fn elements(self) -> Outcome<(Extent, Elements)> {
         check_given(self.buffer)?;
         match self.dense()? {
+            Some((at, len)) if process::needed()?.device.is_checked() => {
+                let datatype = Datatype::clone(&*self.datatype.find()?);
+                Ok((Extent { at, len, origin: 0 }, Elements::Typed(datatype)))
+            }
             Some((at, len)) => {
                 let size = self.datatype.dense_size().unwrap_or(1);
                 Ok((Extent { at, len, origin: 0 }, Elements::Plain { size }))

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use mpicore::datatype::{Combiner, Contents, Datatype, DatatypeError, TypeClass};
@@ -82,6 +83,15 @@ fn component(core: &Datatype) -> Outcome<MPI_Datatype> {
     match core.envelope().combiner {
         Combiner::F90Real | Combiner::F90Complex | Combiner::F90Integer => selected(core.clone()),
         _ => Derived::keep(core.clone()),
+    }
+}
+
+impl MPI_Datatype {
+    /// Returns a handle of a datatype of a view, which was committed.
+    pub fn of_view(core: &Datatype) -> Outcome<Self> {
+        let handle = component(core)?;
+        handle.find()?.made().committed.store(true, Ordering::Relaxed);
+        Ok(handle)
     }
 }
 

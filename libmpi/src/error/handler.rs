@@ -147,11 +147,12 @@ pub(crate) fn fail(name: &'static str, subject: Subject, fault: Fault) -> c_int 
 
 /// Calls the error handler that is responsible.
 ///
-/// The errors of communicators, files and sessions are their own. Errors without an object go to the handler of
+/// The errors of communicators, files, sessions and windows are their own. Errors without an object go to the handler of
 /// MPI_COMM_SELF; if the program has set none there, to that of MPI_COMM_WORLD, as versions of MPI before 4.0 say.
 /// Without communicators they are fatal. The error of a request whose communicator was freed goes to the handler of
 /// that communicator, which gets MPI_COMM_NULL.
 fn raise(name: &'static str, subject: Subject, fault: &Fault) {
+    let subject = fault.window().map_or(subject, Subject::Win);
     let named = match subject {
         Subject::Comm(comm) => comm.find().ok().map(|comm| Arc::clone(&comm)),
         Subject::None | Subject::Win(_) | Subject::File(_) | Subject::Session(_) => None,
@@ -162,9 +163,14 @@ fn raise(name: &'static str, subject: Subject, fault: &Fault) {
             (fault.handler().cloned().unwrap_or(Handler::Initial), None)
         }
         (Some(comm), ..) => (comm.handler.get(), Some(comm)),
-        (None, Subject::File(_), _) => (FILES.get(), None),
+        (None, Subject::File(file), _) => {
+            (file.find().map_or_else(|_| FILES.get(), |file| file.handler.get()), None)
+        }
         (None, Subject::Session(session), _) if session.find().is_ok() => {
             (session.find().map_or(Handler::Initial, |session| session.handler.get()), None)
+        }
+        (None, Subject::Win(win), _) if win.find().is_ok() => {
+            (win.find().map_or(Handler::Initial, |win| win.handler.get()), None)
         }
         (None, _, Some(running)) => match running.own.handler.get() {
             Handler::Initial => (running.world.handler.get(), None),
@@ -242,16 +248,11 @@ unsafe fn get_of_comm(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) -> Outcom
     Ok(())
 }
 
-/// Refuses all windows, since there are none.
-fn no_window<T>() -> Outcome<T> {
-    Err(Fault::argument(MPI_ERR_WIN, "win", "the handle names no window"))
-}
-
-/// Returns the place of the error handler of a file.
-fn of_file(file: MPI_File) -> Outcome<&'static Place> {
+/// Calls `use_place` with the place of the error handler of a file.
+fn of_file<R>(file: MPI_File, use_place: impl FnOnce(&Place) -> R) -> Outcome<R> {
     match file {
-        MPI_FILE_NULL => Ok(&FILES),
-        _ => Err(Fault::argument(MPI_ERR_FILE, "file", "the handle names no file")),
+        MPI_FILE_NULL => Ok(use_place(&FILES)),
+        _ => Ok(use_place(&file.find()?.handler)),
     }
 }
 
@@ -278,35 +279,35 @@ mpi! {
     }
 
     fn MPI_File_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> c_int {
-        let place = of_file(file)?;
-        place.set(errhandler.find(Kind::File)?);
-        Ok(())
+        let handler = errhandler.find(Kind::File)?;
+        of_file(file, |place| place.set(handler))
     }
 
     fn MPI_File_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandler) -> c_int {
         let place = out::place(errhandler, "errhandler")?;
-        *place = of_file(file)?.get().handle()?;
+        *place = of_file(file, Place::get)?.handle()?;
         Ok(())
     }
 
     fn MPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) -> c_int {
-        of_file(fh)?;
+        of_file(fh, |_| ())?;
         Err(Fault::asked(errorcode))
     }
 
     fn MPI_Win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) -> c_int {
-        let _ = (win, errhandler);
-        no_window()
+        win.find()?.handler.set(errhandler.find(Kind::Win)?);
+        Ok(())
     }
 
     fn MPI_Win_get_errhandler(win: MPI_Win, errhandler: *mut MPI_Errhandler) -> c_int {
-        let _ = (win, errhandler);
-        no_window()
+        let place = out::place(errhandler, "errhandler")?;
+        *place = win.find()?.handler.get().handle()?;
+        Ok(())
     }
 
     fn MPI_Win_call_errhandler(win: MPI_Win, errorcode: c_int) -> c_int {
-        let _ = (win, errorcode);
-        no_window()
+        win.find()?;
+        Err(Fault::asked(errorcode))
     }
 }
 

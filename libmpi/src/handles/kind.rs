@@ -1,6 +1,7 @@
 //! The kinds of objects that handles name. A new kind is a line in the list at the end: its type, whether objects are
-//! held or taken (see `handles.rs`), the error class of wrong handles, its name for messages, and, if other threads may
-//! know something of an object that is taken, the function that says it. Kinds larger than requests are boxed.
+//! held or taken (see `handles.rs`), or held by any thread at any time (`free_threaded`), the error class of wrong
+//! handles, its name for messages, and, if other threads may know something of an object that is taken, the function
+//! that says it. Kinds larger than requests are boxed.
 
 use crate::abi;
 use crate::call::Fault;
@@ -11,6 +12,9 @@ pub(crate) trait Kind: Sized {
     const NUMBER: Number;
     /// Whether one call at a time has an object of this kind for itself; otherwise any number of calls may read it.
     const IS_TAKEN: bool;
+    /// Whether any thread may call functions of this kind at any time, whatever the level of thread support
+    /// (MPI-5.0 section 11.2.2).
+    const IS_FREE_THREADED: bool;
     /// Puts the object into the form of the table.
     fn wrap(self) -> Object;
     /// Returns the object if it is of this kind.
@@ -30,8 +34,20 @@ macro_rules! is_taken {
     (held) => {
         false
     };
+    (free_threaded) => {
+        false
+    };
     (taken) => {
         true
+    };
+}
+
+macro_rules! is_free_threaded {
+    (free_threaded) => {
+        true
+    };
+    ($use:ident) => {
+        false
     };
 }
 
@@ -51,6 +67,7 @@ macro_rules! kinds {
         $($(#[$only])* impl Kind for $type {
             const NUMBER: Number = Number::$kind;
             const IS_TAKEN: bool = is_taken!($use);
+            const IS_FREE_THREADED: bool = is_free_threaded!($use);
 
             #[inline(always)]
             fn wrap(self) -> Object {
@@ -88,10 +105,13 @@ kinds! {
     Op(crate::collective::Operation) held MPI_ERR_OP "operation",
     Request(crate::request::Request) taken MPI_ERR_REQUEST "request" crate::request::Request::word,
     Message(Box<crate::p2p::matched::Message>) taken MPI_ERR_REQUEST "message",
-    Errhandler(std::sync::Arc<crate::error::handler::User>) held MPI_ERR_ERRHANDLER "error handler",
-    Group(mpicore::group::Group) held MPI_ERR_GROUP "group",
-    Info(crate::info::Hints) held MPI_ERR_INFO "info object",
-    Session(std::sync::Arc<crate::process::session::Session>) held MPI_ERR_SESSION "session",
+    Errhandler(std::sync::Arc<crate::error::handler::User>) free_threaded MPI_ERR_ERRHANDLER "error handler",
+    Group(crate::comm::group::Members) held MPI_ERR_GROUP "group",
+    Info(crate::info::Hints) free_threaded MPI_ERR_INFO "info object",
+    Session(std::sync::Arc<crate::process::session::Session>) free_threaded MPI_ERR_SESSION "session",
+    Win(std::sync::Arc<crate::win::Win>) held MPI_ERR_WIN "window",
+    WinKey(crate::comm::keyval::Keyval<abi::MPI_Win>) held MPI_ERR_KEYVAL "key for attributes of windows",
+    File(std::sync::Arc<crate::file::OpenFile>) held MPI_ERR_FILE "file",
     #[cfg(test)]
     Read(crate::handles::tests::Read) held MPI_ERR_INFO "readable object",
     #[cfg(test)]

@@ -74,8 +74,9 @@ enum Model {
 proptest! {
     /// Handles of all ages are used in all ways; the model knows which of them exist.
     #[test]
-    fn only_objects_that_exist_are_found(steps in proptest::collection::vec(step(), 0..80)) {
+    fn only_objects_that_exist_are_found(steps in proptest::collection::vec(step(), 0..80), is_single in any::<bool>()) {
         let (objects, alive) = (Box::new(Objects::new()), Arc::new(AtomicUsize::new(0)));
+        objects.set_single(is_single);
         let (mut model, mut handles) = (HashMap::new(), Vec::new());
         for (number, step) in steps.into_iter().enumerate() {
             let handle = |at: usize| handles.get(at).copied().unwrap_or(0x101);

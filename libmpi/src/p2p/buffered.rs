@@ -6,7 +6,7 @@ use std::ptr;
 
 use mpicore::{AttachedBuffer, SendBuffer};
 
-use super::Peer;
+use super::{Peer, describe};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi, mpi_bodies, negative, out};
 use crate::datatype::Data;
@@ -19,9 +19,10 @@ unsafe fn bsend(data: Data, to: Peer) -> Outcome {
     let comm = to.comm.find()?;
     let (dest, tag) = to.receiver(&comm, "tag")?;
     // SAFETY: FC1.
-    let data = unsafe { data.source() }?;
+    let source = unsafe { data.source() }?;
     if let Some(dest) = dest {
-        comm.core.bsend(&data, dest, tag)?;
+        let _said = describe(&comm, data);
+        comm.core.bsend(&source, dest, tag)?;
     }
     Ok(())
 }
@@ -84,6 +85,15 @@ unsafe fn attach_to_comm(comm: MPI_Comm, buffer: *mut c_void, size: impl Into<i6
     attach(comm.find()?.core.own_buffer(), buffer, size)
 }
 
+/// MPI_Session_attach_buffer.
+unsafe fn attach_to_session(
+    session: MPI_Session,
+    buffer: *mut c_void,
+    size: impl Into<i64>,
+) -> Outcome {
+    attach(session.find()?.buffer.place(), buffer, size)
+}
+
 /// MPI_Buffer_detach.
 unsafe fn detach_from_rank<N: TryFrom<usize>>(buffer_addr: *mut c_void, size: *mut N) -> Outcome {
     // SAFETY: FC1.
@@ -100,6 +110,16 @@ unsafe fn detach_from_comm<N: TryFrom<usize>>(
     unsafe { detach(comm.find()?.core.own_buffer(), buffer_addr, size) }
 }
 
+/// MPI_Session_detach_buffer.
+unsafe fn detach_from_session<N: TryFrom<usize>>(
+    session: MPI_Session,
+    buffer_addr: *mut c_void,
+    size: *mut N,
+) -> Outcome {
+    // SAFETY: FC1.
+    unsafe { detach(session.find()?.buffer.place(), buffer_addr, size) }
+}
+
 mpi_bodies! {
     MPI_Bsend, MPI_Bsend_c => bsend();
     MPI_Ibsend, MPI_Ibsend_c => ibsend();
@@ -107,6 +127,8 @@ mpi_bodies! {
     MPI_Buffer_detach, MPI_Buffer_detach_c => detach_from_rank();
     MPI_Comm_attach_buffer, MPI_Comm_attach_buffer_c => attach_to_comm();
     MPI_Comm_detach_buffer, MPI_Comm_detach_buffer_c => detach_from_comm();
+    MPI_Session_attach_buffer, MPI_Session_attach_buffer_c => attach_to_session();
+    MPI_Session_detach_buffer, MPI_Session_detach_buffer_c => detach_from_session();
 }
 
 mpi! {
@@ -131,6 +153,18 @@ mpi! {
         let (place, slot) = (out::place(request, "request")?, OBJECTS.reserve()?);
         let started = comm.core.own_buffer().start_flush()?;
         *place = Request::new(comm, Role::Other, started).keep(slot);
+        Ok(())
+    }
+
+    fn MPI_Session_flush_buffer(session: MPI_Session) -> c_int {
+        Ok(session.find()?.buffer.place().flush()?)
+    }
+
+    fn MPI_Session_iflush_buffer(session: MPI_Session, request: *mut MPI_Request) -> c_int {
+        let session = session.find()?;
+        let (place, slot) = (out::place(request, "request")?, OBJECTS.reserve()?);
+        let started = session.buffer.place().start_flush()?;
+        *place = Request::new(Held::forever(&process::needed()?.world), Role::Other, started).keep(slot);
         Ok(())
     }
 }

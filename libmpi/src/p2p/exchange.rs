@@ -1,13 +1,13 @@
 //! A send and a receive in one call (MPI-5.0 sections 3.10 and 3.11).
 
-use mpicore::PROC_NULL;
+use mpicore::{ExchangeTypes, PROC_NULL};
 use mpjdev::{Sink, Source, Status};
 
-use super::{Peer, not_received, status_on, store};
+use super::{Peer, not_received, status_on, store, told};
 use crate::abi::*;
-use crate::call::{Outcome, mpi_bodies, out};
+use crate::call::{Fault, Outcome, mpi_bodies, out};
 use crate::comm::{Comm, Owner};
-use crate::datatype::Data;
+use crate::datatype::{Data, Found};
 use crate::handles::OBJECTS;
 use crate::request::{Request, Role};
 
@@ -38,6 +38,29 @@ unsafe fn both(data: Data) -> Outcome<(Source, Sink)> {
     unsafe { Ok((data.source()?, data.sink()?)) }
 }
 
+/// Returns what the elements that are sent and received are.
+fn types(of: &[Option<Found>; 2]) -> ExchangeTypes<'_> {
+    of.each_ref().map(|found| found.as_deref())
+}
+
+/// Refuses messages of which one is received where the other one is sent from, in jobs that find mistakes.
+///
+/// # Errors
+/// MPI_ERR_BUFFER.
+unsafe fn check_apart((comm, to, from): &Ends, send: Data, receive: Data) -> Outcome {
+    let nobody = to.0 == PROC_NULL || from.0 == Some(PROC_NULL);
+    if nobody || !comm.core.is_checked() {
+        return Ok(());
+    }
+    // SAFETY: FC1. Nothing is read or written.
+    let ((input, _), (output, _)) = unsafe { (send.input()?, receive.output()?) };
+    if input.overlaps(&output) {
+        let text = "the receive buffer overlaps the send buffer; MPI_Sendrecv_replace uses one buffer for both";
+        return Err(Fault::argument(MPI_ERR_BUFFER, "recvbuf", text));
+    }
+    Ok(())
+}
+
 /// MPI_Sendrecv.
 #[inline(always)]
 unsafe fn sendrecv(
@@ -47,10 +70,15 @@ unsafe fn sendrecv(
     from: Peer,
     status: *mut MPI_Status,
 ) -> Outcome {
-    let (comm, to, from) = ends(to, from)?;
+    let ends = ends(to, from)?;
     // SAFETY: FC1.
-    let (data, into) = unsafe { (send.source()?, receive.sink()?) };
-    let received = shown(&comm, comm.core.sendrecv(data, to, into, from));
+    let (data, into) = unsafe {
+        check_apart(&ends, send, receive)?;
+        (send.source()?, receive.sink()?)
+    };
+    let (comm, to, from) = ends;
+    let of = [send, receive].map(|data| told(&comm, data));
+    let received = shown(&comm, comm.core.sendrecv(data, to, into, from, types(&of)));
     // SAFETY: FC1.
     unsafe { store(received, status) }
 }
@@ -64,12 +92,16 @@ unsafe fn isendrecv(
     from: Peer,
     request: *mut MPI_Request,
 ) -> Outcome {
-    let (comm, to, from) = ends(to, from)?;
+    let ends = ends(to, from)?;
     // SAFETY: FC1.
-    let (place, data, into) =
-        unsafe { (out::place(request, "request")?, send.source()?, receive.sink()?) };
+    let (place, data, into) = unsafe {
+        check_apart(&ends, send, receive)?;
+        (out::place(request, "request")?, send.source()?, receive.sink()?)
+    };
+    let (comm, to, from) = ends;
+    let of = [send, receive].map(|data| told(&comm, data));
     let slot = OBJECTS.reserve()?;
-    let started = comm.core.isendrecv(data, to, into, from)?;
+    let started = comm.core.isendrecv(data, to, into, from, types(&of))?;
     *place = Request::new(comm, Role::Receive, started).keep(slot);
     Ok(())
 }
@@ -77,9 +109,10 @@ unsafe fn isendrecv(
 /// MPI_Sendrecv_replace.
 unsafe fn sendrecv_replace(data: Data, to: Peer, from: Peer, status: *mut MPI_Status) -> Outcome {
     let (comm, to, from) = ends(to, from)?;
+    let of = [told(&comm, data), told(&comm, data)];
     // SAFETY: FC1.
     let (data, into) = unsafe { both(data) }?;
-    let received = shown(&comm, comm.core.sendrecv_replace(&data, to, into, from));
+    let received = shown(&comm, comm.core.sendrecv_replace(&data, to, into, from, types(&of)));
     // SAFETY: FC1.
     unsafe { store(received, status) }
 }
@@ -92,10 +125,11 @@ unsafe fn isendrecv_replace(
     request: *mut MPI_Request,
 ) -> Outcome {
     let (comm, to, from) = ends(to, from)?;
+    let of = [told(&comm, data), told(&comm, data)];
     // SAFETY: FC1.
     let (place, (data, into)) = unsafe { (out::place(request, "request")?, both(data)?) };
     let slot = OBJECTS.reserve()?;
-    let started = comm.core.isendrecv_replace(&data, to, into, from)?;
+    let started = comm.core.isendrecv_replace(&data, to, into, from, types(&of))?;
     *place = Request::new(comm, Role::Receive, started).keep(slot);
     Ok(())
 }

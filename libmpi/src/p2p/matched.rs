@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::{Peer, received, status_on, store};
+use super::{Peer, describe, received, status_on, store};
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi_bodies, out};
 use crate::comm::Owner;
@@ -48,7 +48,9 @@ unsafe fn mrecv(data: Data, message: *mut MPI_Message, status: *mut MPI_Status) 
             let into = into.map_err(|fault| fault.on(&taken.comm))?;
             let Message { comm, message } = *taken.remove();
             *place = MPI_MESSAGE_NULL;
+            let said = describe(&comm, data);
             let started = comm.device.imrecv(message, into);
+            drop(said);
             let ended = started.and_then(|started| comm.device.iwait(started));
             received(&comm, ended).map_err(|fault| fault.on(&comm))
         }
@@ -73,7 +75,9 @@ unsafe fn imrecv(data: Data, message: *mut MPI_Message, request: *mut MPI_Reques
             let into = into.map_err(|fault| fault.on(&taken.comm))?;
             let Message { comm, message } = *taken.remove();
             *place = MPI_MESSAGE_NULL;
+            let said = describe(&comm, data);
             let started = comm.device.imrecv(message, into);
+            drop(said);
             let started = started.map_err(|error| Fault::from(error).on(&comm))?;
             Request::new(comm, Role::Receive, started)
         }

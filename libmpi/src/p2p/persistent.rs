@@ -1,8 +1,9 @@
 //! Persistent sends and receives (MPI-5.0 section 3.9): made with all arguments, and started by MPI_Start.
 
+use mpicore::datatype::Datatype;
 use mpicore::{PROC_NULL, PersistentTransfer, SendMode};
 
-use super::Peer;
+use super::{Peer, told};
 use crate::abi::*;
 use crate::call::{Outcome, mpi_bodies, out};
 use crate::comm::Owner;
@@ -10,9 +11,20 @@ use crate::datatype::Data;
 use crate::handles::OBJECTS;
 use crate::request::{Request, Role};
 
-fn keep(owner: Owner, role: Role, mut transfer: PersistentTransfer) -> Outcome<MPI_Request> {
+fn keep(
+    owner: Owner,
+    role: Role,
+    data: Data,
+    mut transfer: PersistentTransfer,
+) -> Outcome<MPI_Request> {
     let slot = OBJECTS.reserve()?;
-    Ok(Request::persistent(owner, role, Box::new(move || Ok(transfer.start()?))).keep(slot))
+    // The program may free its datatype.
+    let told = told(&owner, data).map(|found| (owner.core.clone(), Datatype::clone(&found)));
+    let start = move || {
+        let _said = told.as_ref().map(|(core, datatype)| core.describe(Some(datatype), None));
+        Ok(transfer.start()?)
+    };
+    Ok(Request::persistent(owner, role, Box::new(start)).keep(slot))
 }
 
 /// MPI_Send_init, MPI_Bsend_init, MPI_Ssend_init and MPI_Rsend_init.
@@ -23,7 +35,7 @@ unsafe fn send_init(data: Data, to: Peer, request: *mut MPI_Request, mode: SendM
     let (place, (input, count)) = unsafe { (out::place(request, "request")?, data.input()?) };
     let dest = dest.unwrap_or(PROC_NULL);
     let transfer = comm.core.send_init(input, count, dest, tag, mode)?;
-    *place = keep(comm, Role::Send, transfer)?;
+    *place = keep(comm, Role::Send, data, transfer)?;
     Ok(())
 }
 
@@ -35,7 +47,7 @@ unsafe fn recv_init(data: Data, from: Peer, request: *mut MPI_Request) -> Outcom
     let (place, (output, count)) = unsafe { (out::place(request, "request")?, data.output()?) };
     let source = source.unwrap_or(Some(PROC_NULL));
     let transfer = comm.core.recv_init(output, count, source, tag)?;
-    *place = keep(comm, Role::Receive, transfer)?;
+    *place = keep(comm, Role::Receive, data, transfer)?;
     Ok(())
 }
 

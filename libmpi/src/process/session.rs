@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mpicore::Info;
 use mpicore::group::Group;
+use mpicore::{Info, SessionBuffer};
 
 use crate::abi::*;
 use crate::call::{Fault, Outcome, mpi_anytime, out};
@@ -19,6 +19,8 @@ pub(crate) struct Session {
     pub handler: Place,
     /// The level of thread support, by its name.
     level: &'static str,
+    /// The place of the buffer for buffered sends on its communicators.
+    pub buffer: Arc<SessionBuffer>,
 }
 
 /// The process set of all processes of the job.
@@ -76,11 +78,11 @@ fn level(hints: &Info) -> Outcome<&'static str> {
     })
 }
 
-/// Makes an info object with one key.
-fn of_one(key: &[u8], value: &str) -> Outcome<MPI_Info> {
+/// Makes the keys and values of an info object with one key.
+fn of_one(key: &[u8], value: &str) -> Outcome<Info> {
     let mut info = Info::default();
     info.set(key, value.as_bytes())?;
-    Hints::of(info).keep()
+    Ok(info)
 }
 
 mpi_anytime! {
@@ -89,8 +91,9 @@ mpi_anytime! {
         let open = || {
             let place = out::place(session, "session")?;
             let level = level(&info.copied()?)?;
-            process::enter(MPI_THREAD_MULTIPLE)?;
-            let session = Session { handler: Place::new(handler.clone()), level };
+            let running = process::enter(MPI_THREAD_MULTIPLE)?;
+            let buffer = Arc::new(SessionBuffer::new(running.world.core.process().clone()));
+            let session = Session { handler: Place::new(handler.clone()), level, buffer };
             *place = MPI_Session(OBJECTS.insert(Arc::new(session))?);
             Ok(())
         };
@@ -107,7 +110,7 @@ mpi_anytime! {
 
     fn MPI_Session_get_info(session: MPI_Session, info_used: *mut MPI_Info) -> c_int {
         let place = out::place(info_used, "info_used")?;
-        *place = of_one(b"thread_level", session.find()?.level)?;
+        *place = Hints::keep_used(of_one(b"thread_level", session.find()?.level)?)?;
         Ok(())
     }
 
@@ -138,14 +141,14 @@ mpi_anytime! {
         session.find()?;
         let place = out::place(info, "info")?;
         let group = set(out::bytes(pset_name, MPI_ERR_ARG, "pset_name")?)?;
-        *place = of_one(b"mpi_size", &group.size().to_string())?;
+        *place = Hints::of(of_one(b"mpi_size", &group.size().to_string())?).keep()?;
         Ok(())
     }
 
     fn MPI_Group_from_session_pset(session: MPI_Session, pset_name: *const c_char, newgroup: *mut MPI_Group) -> c_int {
-        session.find()?;
+        let session = session.find()?;
         let place = out::place(newgroup, "newgroup")?;
-        *place = group::keep(set(out::bytes(pset_name, MPI_ERR_ARG, "pset_name")?)?)?;
+        *place = group::keep(set(out::bytes(pset_name, MPI_ERR_ARG, "pset_name")?)?, Some(&session.buffer))?;
         Ok(())
     }
 }

@@ -51,6 +51,15 @@ static void growing(int other) {
     CHECK(MPI_Buffer_detach_c(&address, &length) == MPI_SUCCESS && address == MPI_BUFFER_AUTOMATIC);
 }
 
+/* A length that has no room in an int. Nothing is stored in the buffer. */
+static void too_long(void) {
+    void *address = NULL;
+    int length = -1;
+    CHECK(MPI_Buffer_attach_c(room, (MPI_Count)1 << 31) == MPI_SUCCESS);
+    FAILS(MPI_Buffer_detach(&address, &length), MPI_ERR_VALUE_TOO_LARGE);
+    CHECK(address == room && MPI_Buffer_detach(&address, &length) == MPI_SUCCESS && length == 0);
+}
+
 /* The buffer of a communicator is another one than that of the rank. */
 static void of_a_communicator(int other) {
     void *address = NULL;
@@ -85,6 +94,7 @@ int main(void) {
     FAILS(MPI_Comm_attach_buffer(MPI_COMM_NULL, room, 100), MPI_ERR_COMM);
     within_the_buffer(1 - rank);
     growing(1 - rank);
+    too_long();
     of_a_communicator(1 - rank);
     MPI_Finalize();
     return 0;

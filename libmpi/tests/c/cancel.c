@@ -10,7 +10,7 @@ static int is_cancelled(const MPI_Status *status) {
 int main(void) {
     start();
     MPI_Comm world = MPI_COMM_WORLD;
-    int other = 1 - rank, in = -1, count, flag, index;
+    int other = 1 - rank, in = -1, none = -1, count, flag, index;
     MPI_Request request, list[2];
     MPI_Status status, statuses[2];
     /* A receive for which nothing comes; also among others. */
@@ -18,7 +18,7 @@ int main(void) {
     CHECK(MPI_Cancel(&request) == MPI_SUCCESS && request != MPI_REQUEST_NULL);
     CHECK(MPI_Test(&request, &flag, &status) == MPI_SUCCESS && flag && is_cancelled(&status));
     MPI_Irecv(&in, 1, MPI_INT, other, 1, world, &list[0]);
-    MPI_Irecv(&in, 1, MPI_INT, MPI_ANY_SOURCE, 99, world, &list[1]);
+    MPI_Irecv(&none, 1, MPI_INT, MPI_ANY_SOURCE, 99, world, &list[1]);
     MPI_Cancel(&list[1]);
     MPI_Waitany(2, list, &index, &status);
     CHECK(index == 1 && is_cancelled(&status) && list[1] == MPI_REQUEST_NULL);

@@ -67,7 +67,9 @@ int main(void) {
     exchange(comm, rank == 3 ? 3 : 0, flows, zeros);
     if (rank == 0)
         CHECK(MPI_Neighbor_alltoallv(in, (int[]){2}, (int[]){0}, MPI_INT, NULL, NULL, NULL, MPI_INT, comm) == MPI_SUCCESS);
-    else if (rank < 3)
+    else
+        CHECK(MPI_Neighbor_alltoallv(in, (int[]){2}, (int[]){0}, MPI_INT, out, (int[]){2, 2, 2}, (int[]){0, 2, 4}, MPI_INT, comm) == MPI_SUCCESS);
+    if (rank < 3)
         CHECK(MPI_Neighbor_alltoall(in, 2, MPI_INT, NULL, 2, MPI_INT, comm) == MPI_SUCCESS);
     else
         CHECK(MPI_Neighbor_alltoall(NULL, 2, MPI_INT, out, 2, MPI_INT, comm) == MPI_SUCCESS);

@@ -1,4 +1,4 @@
-// ranks 2, exit 125
+// ranks 2, exit 125, checked 16
 // stderr: allreduce, call 0 on world: rank 0 has come; rank 1 has gone on to call 1 (allreduce)
 /* Ranks make two collective calls in different orders, which the standard forbids also if one of them is nonblocking. The
    launcher says who has come to which call. */

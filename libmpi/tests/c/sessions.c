@@ -27,7 +27,9 @@ static void use(void) {
     CHECK(MPI_Info_get(info, "mpi_size", 31, value, &flag) == MPI_SUCCESS && flag && atoi(value) == 3);
     CHECK(MPI_Info_free(&info) == MPI_SUCCESS && MPI_Session_get_info(session, &info) == MPI_SUCCESS);
     CHECK(MPI_Info_get(info, "thread_level", 31, value, &flag) == MPI_SUCCESS && flag);
-    CHECK(!strcmp(value, "MPI_THREAD_MULTIPLE") && MPI_Info_free(&info) == MPI_SUCCESS);
+    CHECK(!strcmp(value, "MPI_THREAD_MULTIPLE"));
+    CHECK(MPI_Info_get(info, "mpi_memory_alloc_kinds", 31, value, &flag) == MPI_SUCCESS && flag);
+    CHECK(!strcmp(value, "mpi,system") && MPI_Info_free(&info) == MPI_SUCCESS);
     CHECK(MPI_Group_from_session_pset(session, "mpi://SELF", &group) == MPI_SUCCESS);
     CHECK(MPI_Group_size(group, &number) == MPI_SUCCESS && number == 1 && MPI_Group_free(&group) == MPI_SUCCESS);
     /* In scheme and authority of a URI, upper and lower case are the same. */

@@ -41,11 +41,13 @@ const WAITING: &[&str] = &[
     "MPI_Session_flush_buffer",
     "MPI_Session_finalize",
     "MPI_Intercomm_create",
+    "MPI_Win_start",
+    "MPI_Win_wait",
     "MPI_Comm_accept",
     "MPI_Comm_connect",
 ];
 
-/// Returns whether a function gets no valid handle of a communicator, request or message, since it may wait.
+/// Returns whether a function gets no valid handle of a communicator, request, message or window, since it may wait.
 pub fn is_waiting(name: &str) -> bool {
     WAITING.iter().any(|waiting| name.starts_with(waiting)) && !name.contains("_init")
 }

@@ -399,6 +399,11 @@ impl Player {
                 self.expect("MPI_Type_commit", &[last.address()]);
             }
         }
+        if class == "MPI_Win" {
+            // The errors of windows are fatal at first.
+            let errors_return = self.interface.constants["MPI_Errhandler"][1];
+            self.expect("MPI_Win_set_errhandler", &[handle, errors_return]);
+        }
         self.live.entry(class.to_owned()).or_default().push(handle);
     }
 }

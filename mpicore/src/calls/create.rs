@@ -7,6 +7,7 @@
 //! - `cartesian.rs`, `graph.rs`: communicators with a grid or a graph.
 //! - `creating.rs`: duplication without waiting.
 //! - `inter.rs`: intercommunicators, and communicators from them.
+//! - `worlds.rs`: intercommunicators with ranks that were spawned, or met at a port.
 
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ mod cartesian;
 mod creating;
 mod graph;
 mod inter;
+pub mod worlds;
 
 pub use creating::{Created, Creating};
 pub use inter::RemoteLeader;
@@ -55,6 +57,16 @@ impl Communicator {
         let copied = self.copy_attributes();
         let id = self.agree(self.salt(), |words| self.highest(Call::Dup, words))?;
         self.twin(id, copied)
+    }
+
+    /// Makes a communicator of the same ranks with nothing attached, for the messages of something else. Collective on
+    /// an intracommunicator; reports name `call`.
+    ///
+    /// # Errors
+    /// [`Error::Contexts`], on all members; the loss of a member; what made the device unusable.
+    pub(crate) fn apart(&self, call: Call) -> Result<Self, Error> {
+        let id = self.agree(self.salt(), |words| self.highest(call, words))?;
+        self.child(id, Origin::of(self.group().clone(), self.rank()))
     }
 
     /// Makes a communicator with the same groups under another id.
@@ -287,7 +299,7 @@ impl Communicator {
         let tag = Tag::OfCall(number);
         let plan = self.highest_of(call, Route { peers, context, tag }, self.member()?, words)?;
         let is_checked = self.is_checked() && !self.is_inter();
-        Ok(plan.claiming(is_checked.then(|| Claim::of_call(call, None, None))))
+        Ok(plan.claiming(is_checked.then(|| Claim::of_call(call, self.rank(), None, None))))
     }
 
     /// Plans a call that finds the highest value of each word in the remote group.
@@ -349,7 +361,7 @@ impl Communicator {
     }
 
     /// Returns the words of `root` on all ranks of an intracommunicator.
-    pub(super) fn bcast_words(
+    pub(crate) fn bcast_words(
         &self,
         call: Call,
         words: Vec<u64>,

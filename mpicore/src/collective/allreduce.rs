@@ -62,7 +62,7 @@ pub(super) fn allreduce_steps(
     let held = Place::first(operands.buffer(), count);
     let scratch = Place::first(Buffer::Scratch, count);
     let free = if held == output { Free::one(scratch) } else { Free::two(output, scratch) };
-    let partial = Partial::new(held, free);
+    let mut partial = Partial::new(held, free);
     let room = Scratch::Elements { count, of: operands.buffer() };
     match member.hosts_for(order) {
         None => {
@@ -73,7 +73,7 @@ pub(super) fn allreduce_steps(
             if Folded::of(member.size).position(member.rank).is_some() {
                 steps.needs(room);
             }
-            among(steps, member, |rank| rank, partial, (exchange, output));
+            among(steps, member, |rank| rank, &mut partial, (exchange, output));
         }
         Some(hosts) => {
             by_hosts(steps, (member, hosts), (partial, room), (exchange, output));
@@ -96,7 +96,7 @@ fn by_hosts(
         steps.name("allreduce by recursive halving and doubling, hosts last");
         steps.needs(room);
         let member = Member { rank: hosts.position(member.rank), ..member };
-        return among(steps, member, |at| hosts.rank_at(at), partial, (exchange, output));
+        return among(steps, member, |at| hosts.rank_at(at), &mut partial, (exchange, output));
     }
     steps.name(match exchange {
         Exchange::Whole => "allreduce by recursive doubling between hosts",
@@ -119,7 +119,7 @@ fn by_hosts(
         }
         None => {
             let rank_at = |host| hosts.first_of(host);
-            among(steps, hosts.between(), rank_at, partial, (exchange, output));
+            among(steps, hosts.between(), rank_at, &mut partial, (exchange, output));
             steps.end_round();
         }
     }
@@ -132,7 +132,7 @@ fn among(
     steps: &mut impl Steps,
     member: Member,
     rank_at: impl Fn(u32) -> u32,
-    mut partial: Partial,
+    partial: &mut Partial,
     (exchange, output): (Exchange, Place),
 ) {
     let folded = Folded::of(member.size);
@@ -171,7 +171,7 @@ struct Partner {
 
 fn exchange_whole(
     steps: &mut impl Steps,
-    mut partial: Partial,
+    partial: &mut Partial,
     partners: impl Iterator<Item = Partner>,
     result: Place,
 ) {
@@ -186,7 +186,7 @@ fn exchange_whole(
 
 fn exchange_halves(
     steps: &mut impl Steps,
-    mut partial: Partial,
+    partial: &mut Partial,
     partners: impl Iterator<Item = Partner>,
     result: Place,
 ) {

@@ -84,6 +84,7 @@ impl Inner {
             rank: self.rank,
             remote: self.remote.take(),
             topology: self.topology.take(),
+            elsewhere: std::mem::take(&mut self.elsewhere),
             hosts: self.hosts.take(),
             calls: AtomicU32::new(*self.calls.get_mut()),
             persistent: AtomicU32::new(*self.persistent.get_mut()),
@@ -92,6 +93,7 @@ impl Inner {
             handler: std::mem::take(&mut self.handler),
             workspace: Workspace::default(),
             copies: std::mem::take(&mut self.copies),
+            session: std::mem::take(&mut self.session),
             partition_tags: std::mem::take(&mut self.partition_tags),
         }));
         again.0.attributes.end(&again, |error| drop(again.handle(error)));

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use mpj_harness::watch;
-use mpjdev::{Options, Sink, Status, wireup};
+use mpjdev::{Options, Sink, Status};
 use transport_lapi::{ForeignBytes, Unpack};
 
 use super::*;
@@ -48,19 +47,10 @@ pub(crate) fn run_with(
     options: Options,
     body: impl Fn(&Communicator) + Send + Sync + 'static,
 ) {
-    watch(move || {
-        let devices = wireup::in_process(ranks, &options).unwrap();
-        thread::scope(|scope| {
-            for mut of_rank in devices {
-                let body = &body;
-                scope.spawn(move || {
-                    let process = Arc::new(Process::with_ids(of_rank.remove(0), (), most));
-                    let world = Communicator::world(process).unwrap();
-                    body(&world);
-                    world.device().finish().unwrap();
-                });
-            }
-        });
+    let process = move |device| Process::with_ids(device, (), most);
+    ranks::run(ranks, options, process, move |world| {
+        body(world);
+        world.device().finish().unwrap();
     });
 }
 

@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use transport_lapi::Layout;
+
 use super::contents::Arguments;
 use super::map::{TypeMap, fits};
 use super::{Combiner, Datatype, DatatypeError, not_negative};
@@ -165,6 +167,11 @@ impl Datatype {
         let upper = fits(lower_bound as i128 + extent as i128)?;
         let map = self.inner.map.clone().bounded(lower_bound, upper);
         self.derived(Combiner::Resized, map, vec![], vec![lower_bound, extent])
+    }
+
+    /// Makes a datatype of the bytes of a layout.
+    pub(crate) fn of_bytes(layout: Layout) -> Result<Self, DatatypeError> {
+        Self::new(TypeMap::of_bytes(layout), Arguments::Named { name: "bytes" })
     }
 
     fn derived(

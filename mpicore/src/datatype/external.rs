@@ -133,6 +133,19 @@ impl Datatype {
         self.read_external(&layout, from, position, packed, 0, count)
     }
 
+    /// Returns the bytes that those basic elements have in memory which lie as a whole in the first `bytes` bytes of
+    /// `count` elements in `external32`.
+    pub(crate) fn packed_part(&self, count: i64, bytes: u64) -> Result<usize, DatatypeError> {
+        let (mut left, mut found) = (bytes, 0);
+        let _ = self.signature_of(count)?.each_run(&mut |basic, elements| {
+            let size = basic.external_size() as u64;
+            let whole = elements.min(left / size);
+            (left, found) = (left - whole * size, found + whole as usize * basic.size());
+            if whole == elements { Ok(()) } else { Err(()) }
+        });
+        Ok(found)
+    }
+
     fn read_external(
         &self,
         layout: &Layout,

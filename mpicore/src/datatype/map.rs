@@ -7,6 +7,7 @@
 use transport_lapi::{Layout, LayoutError};
 
 use super::{Basic, DatatypeError, Signature};
+use crate::op::ElementKind;
 
 /// A type map.
 #[derive(Clone)]
@@ -30,6 +31,12 @@ impl TypeMap {
         let Some(parts) = basic.pair() else { return Self::entry(basic, 1) };
         let parts = parts.map(|(at, part)| (at, Self::entry(part, 1)));
         Self::list(parts).expect("pairs are small")
+    }
+
+    /// Makes the type map of the bytes of a layout.
+    pub(super) fn of_bytes(layout: Layout) -> Self {
+        let signature = Signature::run(ElementKind::Byte.into(), layout.size() as u64);
+        Self { layout, signature, markers: None, align: 1 }
     }
 
     fn entry(basic: Basic, count: usize) -> Self {

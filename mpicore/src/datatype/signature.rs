@@ -127,11 +127,12 @@ impl Signature {
         }
     }
 
-    /// Returns whether it has bytes, in which elements of any type may lie: `MPI_BYTE`, or the type that Rust has for them.
+    /// Returns whether it has bytes, in which elements of any type may lie: `MPI_BYTE`, `MPI_PACKED`, or the type that Rust
+    /// has for them.
     pub(crate) fn has_bytes(&self) -> bool {
-        let bytes = [ElementKind::Byte, ElementKind::U8].map(Basic::Element);
+        let [byte, of_rust] = [ElementKind::Byte, ElementKind::U8].map(Basic::Element);
         match &self.0.shape {
-            Shape::Run(basic) => bytes.contains(basic),
+            Shape::Run(basic) => [byte, of_rust, Basic::Packed].contains(basic),
             Shape::Repeat(inner, _) => inner.has_bytes(),
             Shape::List(parts) => parts.iter().any(Self::has_bytes),
         }

@@ -4,7 +4,7 @@ use mpjdev::{Layout, LayoutError};
 
 use super::{Elements, Owned, Plain, Reduction, TypedBlock};
 use crate::collective::{Buffer, Part, Place, Scratch};
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, Signature};
 use crate::error::Error;
 use crate::op::ElementKind;
 
@@ -180,6 +180,49 @@ impl Area {
                 Elements::Plain { .. } | Elements::Blocks(_) => None,
             },
             Form::Plain(_) => None,
+        }
+    }
+
+    /// Returns the types of the data of a part, if they have datatypes.
+    pub fn signature(&self, part: Part) -> Option<Signature> {
+        let Form::Other(other) = &self.form else { return None };
+        match (&other.elements, part) {
+            (Elements::Typed(datatype), Part::Elements { count, .. }) => {
+                Some(datatype.signature().repeat(count))
+            }
+            (elements, Part::Entry(rank)) => {
+                let block = elements.blocks().get(rank as usize)?;
+                Some(block.datatype.signature().repeat(block.count))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns whether an element here has a byte in common with one in `other`; false where that cannot be told.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let (here, there) = (self.start.addr(), other.start.addr());
+        if here >= there.saturating_add(other.len) || there >= here.saturating_add(self.len) {
+            return false;
+        }
+        let both = self.layout().zip(other.layout());
+        both.is_some_and(|((own, origin), (others, other_origin))| {
+            let apart = there.wrapping_sub(here) as isize;
+            let places = [(origin, own.clone()), (apart.saturating_add(other_origin), others)];
+            own.is_disjoint() && Layout::list(places).is_ok_and(|both| !both.is_disjoint())
+        })
+    }
+
+    /// Returns how the bytes of all elements lie in the memory, and where their displacement 0 is, in bytes from the
+    /// start.
+    fn layout(&self) -> Option<(Layout, isize)> {
+        match self.datatype() {
+            // The memory goes from the first byte of the first element to the last one of the last.
+            Some(datatype) => {
+                let gaps = self.len.checked_sub(datatype.true_extent().unsigned_abs())?;
+                let more = gaps.checked_div(datatype.extent().unsigned_abs()).unwrap_or(0);
+                Some((datatype.layout(i64::try_from(more).ok()? + 1).ok()?, self.origin()))
+            }
+            None => Some((Layout::contiguous(self.plain_size().and(Some(self.len))?).ok()?, 0)),
         }
     }
 

@@ -77,10 +77,11 @@ impl Output {
     }
 }
 
-/// The memory of one short collective.
+/// The memory of one short collective. The caller has just written the descriptions of its buffers, so they are not moved,
+/// like the places in `collective/partial.rs`.
 pub(crate) struct ShortMemory<'r> {
-    input: Plain,
-    output: Plain,
+    input: &'r Plain,
+    output: &'r Plain,
     scratch: Plain,
     /// Room for a scratch area, until there is one.
     room: Option<&'r mut [MaybeUninit<u128>]>,
@@ -90,7 +91,7 @@ impl<'r> ShortMemory<'r> {
     /// Makes the memory of a call that has checked its buffers by [`Plain::short_size`]. A scratch area is made in
     /// `room`.
     #[inline(always)]
-    pub fn new(input: Plain, output: Plain, room: &'r mut [MaybeUninit<u128>]) -> Self {
+    pub fn new(input: &'r Plain, output: &'r Plain, room: &'r mut [MaybeUninit<u128>]) -> Self {
         Self { input, output, scratch: Plain::none(), room: Some(room) }
     }
 
@@ -117,8 +118,8 @@ impl<'r> ShortMemory<'r> {
     #[inline(always)]
     fn find(&self, place: &Place) -> (*mut u8, usize) {
         let plain = match place.buffer {
-            Buffer::Input => &self.input,
-            Buffer::Output => &self.output,
+            Buffer::Input => self.input,
+            Buffer::Output => self.output,
             Buffer::Scratch => &self.scratch,
         };
         let (at, len) = plain.span(place).expect("the call has checked its buffers");

@@ -6,33 +6,38 @@
 //!   checked when it is made.
 //! - CC2: all ranks compare the same words in the same way, so all refuse the call or none does, and no message of a
 //!   refused call is sent.
+//! - CC3: where blocks have lengths of their own, each rank adds up a number for all that it sends to another rank, and
+//!   subtracts one for all that it expects from another rank, which are the same if length and types are. The sum over all
+//!   ranks is 0 if everything fits, and otherwise with a probability of 2^-64. If it is not, the ranks tell each other
+//!   what they send and expect, and compare that.
 //!
-//! Calls of intercommunicators, and calls by which only some ranks make a communicator, are not checked. Of blocks of
-//! different lengths only the call, the root and the operation are compared. Bytes fit elements of any type, and from C
-//! the types of contiguous elements are known in reductions only.
+//! Calls of intercommunicators, and calls by which only some ranks make a communicator, are not checked. Bytes fit elements
+//! of any type.
 
 use std::cell::RefCell;
 use std::panic::Location;
 
 use mpjdev::{CALL_NUMBERS, Call, shortened};
 
-use super::{Route, Scheduled, Tag};
-use crate::collective::Collective;
-use crate::communicator::Communicator;
-use crate::datatype::Datatype;
+use super::{Persistent, Route, Scheduled, Tag};
+use crate::collective::{Collective, Local, Message, Place};
+use crate::communicator::{Communicator, Parts};
+use crate::datatype::{Datatype, Signature};
 use crate::error::{Aspect, Error, Mistake};
 use crate::memory::{Input, Output, Reduction};
-use crate::process::fingerprint;
+use crate::process::{fingerprint, scrambled};
 
 /// Tags of claims are from here on, up to those of blocking calls (PL4).
 pub(super) const CLAIMS: u32 = CALL_NUMBERS + CALL_NUMBERS / 2;
 
+/// Stands for the types of a call by which a rank sends other types than it receives.
+const UNLIKE: u64 = u64::MAX;
 /// Number of words of a text.
 const TEXT: usize = 24;
 /// How many bytes at the beginning of a text are kept.
 const KEPT: usize = 80;
-/// Number of words of a claim: one for each aspect, and its text.
-const WORDS: usize = Aspect::ALL.len() + TEXT;
+/// Number of words of a claim: one for each aspect, its balance (CC3), and its text.
+const WORDS: usize = Aspect::ALL.len() + 1 + TEXT;
 
 thread_local! {
     static SITE: RefCell<Option<Site>> = const { RefCell::new(None) };
@@ -53,6 +58,13 @@ impl Site {
         SITE.set(Some(Self { place, element }));
         Entered(())
     }
+}
+
+/// Returns where the program makes the call that this thread is in, for a report; nothing if that is not known.
+pub(crate) fn place() -> String {
+    SITE.with_borrow(|site| {
+        site.as_ref().map_or(String::new(), |site| format!(" at {}", site.place))
+    })
 }
 
 /// Forgets a [`Site`] at its end.
@@ -77,9 +89,46 @@ pub(super) enum Form {
 /// What a rank tells of a call.
 pub(crate) struct Claim {
     /// What must be the same on all ranks: the call and its form, the root, the operation, the length, and the types, or
-    /// 0 if these are not known.
+    /// 0 if these are not known, or [`UNLIKE`]. The last one is 0 on all ranks: whether the buffers overlap.
     aspects: [u64; Aspect::ALL.len()],
+    /// What the rank sends to each rank, and what it expects from each, if blocks have lengths of their own.
+    moved: [Vec<Moved>; 2],
+    /// The rank.
+    rank: u32,
     text: String,
+}
+
+/// All that a rank sends to another one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Moved {
+    bytes: u64,
+    /// Stands for the types; 0 if these are not known.
+    types: u64,
+}
+
+impl Moved {
+    fn add(&mut self, bytes: u64, types: Option<Signature>) {
+        if bytes == 0 {
+            return;
+        }
+        let is_known = self.bytes == 0 || self.types != 0;
+        let types = types.filter(|types| is_known && !types.has_bytes());
+        self.types = types.map_or(0, |types| numbered([self.types, types.fingerprint()]).max(1));
+        self.bytes += bytes;
+    }
+
+    /// The number of what rank `from` sends to rank `to` (CC3).
+    fn number(self, from: u32, to: u32) -> u64 {
+        match self.bytes {
+            0 => 0,
+            bytes => numbered([from.into(), to.into(), bytes, self.types]),
+        }
+    }
+}
+
+/// Returns a number for words that looks random.
+fn numbered<const N: usize>(words: [u64; N]) -> u64 {
+    words.into_iter().fold(0, |number, word| scrambled(number ^ word))
 }
 
 impl Claim {
@@ -92,21 +141,78 @@ impl Claim {
         reduction: Option<&Reduction>,
     ) -> Self {
         let data = collective.significant(rank);
-        let size = if data.of_input { input.data_size() } else { output.data_size() };
-        Self::new(call, collective.root(), reduction, data.count.map(|count| (count, size)))
+        let (size, own) = match data.of_input {
+            true => (input.data_size(), [input.datatype(), output.datatype()]),
+            false => (output.data_size(), [output.datatype(), input.datatype()]),
+        };
+        let data = data.count.map(|count| (count, size));
+        let mut claim = Self::new((call, rank), collective.root(), reduction, (data, own));
+        claim.aspects[Aspect::Buffers as usize] = input.overlaps(output).into();
+        claim
     }
 
     /// That of any other call.
-    pub fn of_call(call: Call, root: Option<u32>, reduction: Option<&Reduction>) -> Self {
-        Self::new(call, root, reduction, None)
-    }
-
-    /// `data` are the number of elements and their size.
-    fn new(
+    pub fn of_call(
         call: Call,
+        rank: u32,
         root: Option<u32>,
         reduction: Option<&Reduction>,
-        data: Option<(u64, usize)>,
+    ) -> Self {
+        Self::new((call, rank), root, reduction, (None, [None; 2]))
+    }
+
+    /// Adds what the rank sends to others and expects from them, each of these `ranks`, by its messages (CC3).
+    pub fn with_messages(
+        mut self,
+        Parts { schedule, memory, reduction, .. }: Parts<'_>,
+        ranks: u32,
+    ) -> Self {
+        let element = SITE.with_borrow(|site| site.as_ref().and_then(|site| site.element.clone()));
+        // Partial results may lie in memory of other types.
+        let knows = reduction.is_none();
+        let of = |place: &Place| {
+            let bytes = memory.source(place).map_or(0, |data| data.len() as u64);
+            let given = || repeated(element.as_ref()?, bytes);
+            (bytes, memory.signature(*place).or_else(given).filter(|_| knows))
+        };
+        self.moved = [(); 2].map(|()| vec![Moved::default(); ranks as usize]);
+        let mut add = |direction: usize, peer: u32, place: &Place| {
+            let (bytes, types) = of(place);
+            self.moved[direction][peer as usize].add(bytes, types);
+        };
+        for round in schedule.rounds() {
+            for message in round.messages {
+                match message {
+                    Message::Send { peer, from } => add(0, *peer, from),
+                    Message::Receive { peer, into } => add(1, *peer, into),
+                }
+            }
+            // What a rank copies, it sends itself.
+            for step in round.local {
+                if let Local::Copy { from, into } = step {
+                    add(0, self.rank, from);
+                    add(1, self.rank, into);
+                }
+            }
+        }
+        self
+    }
+
+    /// The rank's part of the sum (CC3).
+    fn balance(&self) -> u64 {
+        let [sent, expected] = &self.moved;
+        let sent = (0..).zip(sent).map(|(to, moved)| moved.number(self.rank, to));
+        let expected = (0..).zip(expected).map(|(from, moved)| moved.number(from, self.rank));
+        sent.fold(0, u64::wrapping_add).wrapping_sub(expected.fold(0, u64::wrapping_add))
+    }
+
+    /// `data` are the number of elements and their size, with the datatypes of their buffer and of the other one, if
+    /// these have one.
+    fn new(
+        (call, rank): (Call, u32),
+        root: Option<u32>,
+        reduction: Option<&Reduction>,
+        (data, [own, other]): (Option<(u64, usize)>, [Option<&Datatype>; 2]),
     ) -> Self {
         let site = SITE.with_borrow(Clone::clone);
         let op = reduction.map(|reduction| match reduction.predefined() {
@@ -118,31 +224,39 @@ impl Claim {
         let kind = reduction.and_then(Reduction::predefined).map(|(_, kind)| kind);
         let kind = kind.map(Datatype::predefined);
         let bytes = data.map(|(count, size)| count.saturating_mul(size as u64));
-        // An element of the buffer may be several of the program's.
-        let types = bytes.zip(element.or(kind.as_ref())).and_then(|(bytes, element)| {
-            let signature = element.signature();
-            let count = bytes.checked_div(signature.size())?;
-            Some(signature.repeat(count))
-        });
-        let types = types.filter(|types| !types.has_bytes());
-        let root_text = root.map(|root| format!("root {root}"));
-        let data_text = match (&types, bytes) {
-            (Some(types), _) => Some(types.to_string()),
-            (None, bytes) => bytes.map(|bytes| format!("{bytes} bytes")),
+        let types = |element: Option<&Datatype>| {
+            repeated(element?, bytes?).filter(|types| !types.has_bytes())
         };
+        // What a rank sends and what it receives have the same types, too, unless they are known by another way.
+        let types = match element.or(kind.as_ref()) {
+            Some(element) => [types(Some(element)), None],
+            None => [types(own), types(other)],
+        };
+        let (types_text, types) =
+            match types.map(|types| types.map(|it| (it.to_string(), it.fingerprint()))) {
+                [Some((text, one)), Some((other_text, another))] if one != another => {
+                    (Some(format!("{text} and {other_text}")), UNLIKE)
+                }
+                [Some((text, types)), _] => (Some(text), types),
+                [None, _] => (None, 0),
+            };
+        let root_text = root.map(|root| format!("root {root}"));
+        let data_text = types_text.or_else(|| bytes.map(|bytes| format!("{bytes} bytes")));
         let arguments: Vec<String> =
             [root_text, op.clone(), data_text].into_iter().flatten().collect();
         let name = call.name();
-        let place = site.map_or(String::new(), |site| format!(" at {}", site.place));
         Self {
             aspects: [
                 u64::from(call as u16),
                 root.map_or(0, |root| u64::from(root) + 1),
                 op.map_or(0, |op| fingerprint(op.bytes())),
                 bytes.unwrap_or(0),
-                types.map_or(0, |types| types.fingerprint()),
+                types,
+                0,
             ],
-            text: format!("{name}({}){place}", arguments.join(", ")),
+            moved: [Vec::new(), Vec::new()],
+            rank,
+            text: format!("{name}({}){}", arguments.join(", "), place()),
         }
     }
 
@@ -158,26 +272,17 @@ impl Claim {
         }
     }
 
-    /// The exchange of the claims of this call (CC1).
-    fn exchange<'c>(
-        &self,
-        communicator: &'c Communicator,
-        call: Call,
-        number: i32,
-    ) -> Result<Scheduled<'c>, Error> {
-        let (schedule, buffers) = communicator.gathering(self.words())?;
-        let mut work = communicator.workspace().with(schedule);
-        work.fill(buffers, None)?;
-        let tag = CLAIMS + number as u32 % (CALL_NUMBERS / 2 - 1);
-        let tag = Tag::Own { number, tag: tag as i32 };
-        let route = Route { peers: None, context: communicator.collective_context(), tag };
-        Ok(Scheduled { communicator, call, route, work, claim: None })
+    /// What the ranks tell each other if the sum is not 0 (CC3).
+    fn words_of_messages(&self) -> Vec<u64> {
+        let moved = self.moved.iter().flatten();
+        moved.flat_map(|moved| [moved.bytes, moved.types]).collect()
     }
 
     fn words(&self) -> Vec<u64> {
         // The call is at the beginning, the line at the end.
         let text = shortened(&self.text, KEPT, TEXT * size_of::<u64>());
         let mut words = self.aspects.to_vec();
+        words.push(self.balance());
         words.extend(text.as_bytes().chunks(size_of::<u64>()).map(|chunk| {
             let mut word = [0; size_of::<u64>()];
             word[..chunk.len()].copy_from_slice(chunk);
@@ -188,27 +293,77 @@ impl Claim {
     }
 }
 
-/// Refuses calls that do not fit together (CC2). `words` are the claims of all ranks.
-fn verdict(words: &[u64]) -> Result<(), Error> {
+/// The exchange of words that belong to the claims of a call (CC1).
+fn exchange(
+    words: Vec<u64>,
+    communicator: &Communicator,
+    call: Call,
+    number: i32,
+) -> Result<Scheduled<'_>, Error> {
+    let (schedule, buffers) = communicator.gathering(words)?;
+    let mut work = communicator.workspace().with(schedule);
+    work.fill(buffers, None)?;
+    let tag = CLAIMS + number as u32 % (CALL_NUMBERS / 2 - 1);
+    let tag = Tag::Own { number, tag: tag as i32 };
+    let route = Route { peers: None, context: communicator.collective_context(), tag };
+    Ok(Scheduled { communicator, call, route, work, claim: None })
+}
+
+/// Returns the types of `bytes` of data in elements of a datatype; an element of a buffer may be several of these.
+fn repeated(element: &Datatype, bytes: u64) -> Option<Signature> {
+    let signature = element.signature();
+    Some(signature.repeat(bytes.checked_div(signature.size())?))
+}
+
+/// Refuses calls that do not fit together (CC2). `words` are the claims of all ranks. Returns whether all messages have
+/// the lengths and types that are expected; if not, [`verdict_of_messages`] finds out.
+fn verdict(words: &[u64]) -> Result<bool, Error> {
     let first = words.get(..WORDS).unwrap_or_default();
     for (rank, other) in words.chunks_exact(WORDS).enumerate() {
         let differs = |at: &usize| match (Aspect::ALL[*at], first[*at], other[*at]) {
+            (Aspect::Types, _, UNLIKE) => true,
             // Of one of them they are not known.
             (Aspect::Types, 0, _) | (Aspect::Types, _, 0) => false,
+            (Aspect::Buffers, _, overlap) => overlap != 0,
             (_, one, another) => one != another,
         };
         if let Some(at) = (0..Aspect::ALL.len()).find(differs) {
-            let calls = [first, other].map(text_of);
-            let mistake = Mistake { aspect: Aspect::ALL[at], rank: rank as u32, calls };
+            let (calls, ranks) = ([first, other].map(text_of), [0, rank as u32]);
+            let mistake = Mistake { aspect: Aspect::ALL[at], ranks, calls };
             return Err(Error::Mistake(Box::new(mistake)));
         }
+    }
+    let balances = words.chunks_exact(WORDS).map(|claim| claim[Aspect::ALL.len()]);
+    Ok(balances.fold(0, u64::wrapping_add) == 0)
+}
+
+/// Refuses a call of which a message has another length or other types than expected (CC3). `moved` are the words of all
+/// ranks about their messages, `claims` their claims.
+fn verdict_of_messages(moved: &[u64], claims: &[u64]) -> Result<(), Error> {
+    let claims: Vec<_> = claims.chunks_exact(WORDS).collect();
+    let ranks = claims.len();
+    let of = |rank: usize, direction: usize, peer: usize| {
+        let at = 2 * ((2 * rank + direction) * ranks + peer);
+        (moved[at], moved[at + 1])
+    };
+    for (from, to) in (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to))) {
+        let aspect = match (of(from, 0, to), of(to, 1, from)) {
+            ((sent, _), (expected, _)) if sent != expected => Aspect::BlockLength,
+            ((_, sent), (_, expected)) if sent != expected && sent != 0 && expected != 0 => {
+                Aspect::BlockTypes
+            }
+            _ => continue,
+        };
+        let calls = [from, to].map(|rank| text_of(claims[rank]));
+        let mistake = Mistake { aspect, ranks: [from as u32, to as u32], calls };
+        return Err(Error::Mistake(Box::new(mistake)));
     }
     Ok(())
 }
 
 fn text_of(claim: &[u64]) -> String {
     let bytes: Vec<u8> =
-        claim[Aspect::ALL.len()..].iter().flat_map(|it| it.to_le_bytes()).collect();
+        claim[Aspect::ALL.len() + 1..].iter().flat_map(|it| it.to_le_bytes()).collect();
     String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned()
 }
 
@@ -222,22 +377,48 @@ impl Scheduled<'_> {
     /// Refuses the call if those of other ranks do not fit, where calls are checked.
     pub(super) fn check(&mut self) -> Result<(), Error> {
         let Some(claim) = self.claim.take() else { return Ok(()) };
-        let exchange = claim.exchange(self.communicator, self.call, self.route.tag.number());
-        verdict(&exchange?.run_and_keep()?)
+        let number = self.route.tag.number();
+        let told = |words| exchange(words, self.communicator, self.call, number)?.run_and_keep();
+        let claims = told(claim.words())?;
+        match verdict(&claims)? {
+            true => Ok(()),
+            false => verdict_of_messages(&told(claim.words_of_messages())?, &claims),
+        }
     }
 }
 
 /// Starts to compare the claim of a call that no thread waits for, and passes on what comes of it.
 pub(super) fn start(
-    claim: &Claim,
+    claim: Box<Claim>,
     communicator: &Communicator,
     call: Call,
     number: i32,
     then: impl FnOnce(Result<(), Error>) + Send + 'static,
 ) {
-    match claim.exchange(communicator, call, number) {
-        Ok(exchange) => super::Persistent::new(exchange)
-            .start_then(move |words| then(words.and_then(|words| verdict(&words)))),
+    let own = communicator.clone();
+    tell(claim.words(), communicator, call, number, move |claims| {
+        let judged = claims.and_then(|claims| Ok((verdict(&claims)?, claims)));
+        match judged {
+            Ok((false, claims)) => {
+                tell(claim.words_of_messages(), &own, call, number, move |moved| {
+                    then(moved.and_then(|moved| verdict_of_messages(&moved, &claims)));
+                });
+            }
+            judged => then(judged.map(drop)),
+        }
+    });
+}
+
+/// Starts the exchange of these words, and passes on those of all ranks.
+fn tell(
+    words: Vec<u64>,
+    communicator: &Communicator,
+    call: Call,
+    number: i32,
+    then: impl FnOnce(Result<Vec<u64>, Error>) + Send + 'static,
+) {
+    match exchange(words, communicator, call, number) {
+        Ok(exchange) => Persistent::new(exchange).start_then(then),
         Err(error) => then(Err(error)),
     }
 }
@@ -248,15 +429,15 @@ mod tests {
 
     #[test]
     fn the_first_rank_that_differs_is_named_with_both_calls() {
-        let here = || Claim::of_call(Call::Gatherv, Some(0), None);
+        let here = || Claim::of_call(Call::Gatherv, 0, Some(0), None);
         let claims = |others: &[Claim]| {
             let all = [&[here()], others].concat_words();
             verdict(&all)
         };
         assert!(claims(&[here(), here()]).is_ok());
-        let error = claims(&[here(), Claim::of_call(Call::Gatherv, Some(1), None)]);
+        let error = claims(&[here(), Claim::of_call(Call::Gatherv, 2, Some(1), None)]);
         let Err(Error::Mistake(mistake)) = error else { panic!("the roots differ") };
-        assert_eq!((mistake.aspect, mistake.rank), (Aspect::Root, 2));
+        assert_eq!((mistake.aspect, mistake.ranks), (Aspect::Root, [0, 2]));
         assert_eq!(mistake.calls, ["gatherv(root 0)", "gatherv(root 1)"]);
     }
 
@@ -270,10 +451,41 @@ mod tests {
         }
     }
 
+    /// CC3.
+    #[test]
+    fn blocks_are_compared_by_a_sum_and_then_by_their_words() {
+        let claim = |rank, sent: [u64; 2], expected: [u64; 2]| {
+            let [sent, expected] = [sent, expected].map(|[bytes, types]| {
+                let mut moved = vec![Moved::default(); 2];
+                moved[1 - rank as usize] = Moved { bytes, types };
+                moved
+            });
+            let moved = [sent, expected];
+            Claim { moved, ..Claim::of_call(Call::Alltoallv, rank, None, None) }
+        };
+        let judged = |first: [[u64; 2]; 2], second: [[u64; 2]; 2]| {
+            let claims = [claim(0, first[0], first[1]), claim(1, second[0], second[1])];
+            let words: Vec<u64> = claims.iter().flat_map(Claim::words).collect();
+            let moved: Vec<u64> = claims.iter().flat_map(Claim::words_of_messages).collect();
+            let found = match verdict_of_messages(&moved, &words) {
+                Ok(()) => None,
+                Err(Error::Mistake(mistake)) => Some((mistake.aspect, mistake.ranks)),
+                Err(error) => panic!("{error}"),
+            };
+            (verdict(&words).expect("the calls are alike"), found)
+        };
+        assert_eq!(judged([[4, 7], [8, 9]], [[8, 9], [4, 7]]), (true, None));
+        assert_eq!(judged([[4, 7], [8, 9]], [[8, 0], [4, 7]]), (false, None), "bytes fit all");
+        let types = Some((Aspect::BlockTypes, [1, 0]));
+        assert_eq!(judged([[4, 7], [8, 9]], [[8, 5], [4, 7]]), (false, types));
+        let length = Some((Aspect::BlockLength, [0, 1]));
+        assert_eq!(judged([[8, 7], [8, 7]], [[4, 7], [4, 7]]), (false, length), "both cross");
+    }
+
     #[test]
     fn of_a_long_text_the_beginning_and_the_end_are_kept() {
         let text = format!("bcast({}:17", "x".repeat(1000));
-        let claim = Claim { aspects: [0; Aspect::ALL.len()], text };
+        let claim = Claim { text, ..Claim::of_call(Call::Bcast, 0, None, None) };
         let words = claim.words();
         assert_eq!(words.len(), WORDS);
         let (start, end) = ("x".repeat(KEPT - 6), "x".repeat(TEXT * 8 - KEPT - 6));

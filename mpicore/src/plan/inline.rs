@@ -70,7 +70,7 @@ impl InlineRun<'_> {
         let mut room = [MaybeUninit::uninit(); ROOM];
         let mut steps = AtOnce {
             messages: Messages::of(self.communicator, self.call),
-            memory: ShortMemory::new(self.input, self.output, &mut room),
+            memory: ShortMemory::new(&self.input, &self.output, &mut room),
             kernel,
         };
         let taken = self.collective.steps(&mut steps, member);
@@ -138,8 +138,17 @@ pub(crate) fn run_barrier(communicator: &Communicator) -> Result<(), Error> {
     if communicator.is_checked() {
         return communicator.barrier()?.run();
     }
+    meet(communicator, Call::Barrier)
+}
+
+/// Waits until all ranks of a communicator are in this call, without checks.
+///
+/// # Errors
+/// As [`run_barrier`].
+#[inline(always)]
+pub(crate) fn meet(communicator: &Communicator, call: Call) -> Result<(), Error> {
     let member = communicator.intra("this barrier")?;
-    let mut signals = Signals(Messages::of(communicator, Call::Barrier));
+    let mut signals = Signals(Messages::of(communicator, call));
     barrier_steps(&mut signals, member);
     signals.0.end()
 }

@@ -166,7 +166,7 @@ impl Running {
         drop(state);
         let Some(claim) = claim else { return self.go_on() };
         let this = self.clone();
-        claim::start(&claim, &self.communicator, self.call, self.number, move |fit| match fit {
+        claim::start(claim, &self.communicator, self.call, self.number, move |fit| match fit {
             Ok(()) => this.go_on(),
             Err(error) => this.refuse(error),
         });

@@ -1,9 +1,9 @@
 //! Buffered sends (MPI-4.1 section 3.6): they copy their data and are complete at once.
 //!
-//! A program attaches a buffer for each rank, and others for single communicators. Each limits how many bytes of copies
-//! may wait to be sent. It is only a limit, not memory: copies are made one by one, and each is freed when its message
-//! has left. A message counts with its length, so MPI_BSEND_OVERHEAD may have any value. It counts until the device
-//! knows that its send has ended.
+//! A program attaches a buffer for each rank, and others for sessions and for single communicators. Each limits how
+//! many bytes of copies may wait to be sent. It is only a limit, not memory: copies are made one by one, and each is
+//! freed when its message has left. A message counts with its length, so MPI_BSEND_OVERHEAD may have any value. It
+//! counts until the device knows that its send has ended.
 //!
 //! Several threads may send, flush and detach at once:
 //!
@@ -18,12 +18,13 @@
 
 #![expect(unsafe_code, reason = "lends copies to the device")]
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mpjdev::{Device, Mode, Request, SendRegion, Source, Status};
 
 use crate::error::Error;
 use crate::memory::packed;
+use crate::process::Process;
 
 /// A buffer that a program has attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub struct AttachedBuffer {
     pub address: usize,
 }
 
-/// The attached buffer and the copies of messages that have not left yet, of a rank or of a communicator.
+/// The attached buffer and the copies of messages that have not left yet, of a rank, a session or a communicator.
 #[derive(Default)]
 pub(crate) struct Copies {
     state: Mutex<State>,
@@ -106,13 +107,18 @@ impl Copies {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn state_if_attached(&self) -> Option<MutexGuard<'_, State>> {
+        Some(self.state()).filter(|state| state.attached.is_some())
+    }
+
     /// Returns how many copies there are.
     #[cfg(test)]
     pub(crate) fn kept(&self) -> usize {
         self.state().copies.len()
     }
 
-    /// Gives the copies to the device, which frees each when its send has ended. For a communicator that is gone.
+    /// Gives the copies to the device, which frees each when its send has ended. For a communicator or session that is
+    /// gone.
     pub(crate) fn leave(&mut self, device: &Device) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let (requests, copies) =
@@ -125,7 +131,35 @@ impl Copies {
     }
 }
 
-/// The place where a buffer for buffered sends can be attached: a rank or a communicator.
+/// The place of the buffer of a session. The communicators that come from the session share it.
+pub struct SessionBuffer {
+    process: Arc<Process>,
+    copies: Copies,
+}
+
+impl SessionBuffer {
+    /// Makes the place for a session of this process.
+    pub fn new(process: Arc<Process>) -> Self {
+        Self { process, copies: Copies::default() }
+    }
+
+    /// Returns the place as the argument of MPI_Session_attach_buffer and so on.
+    pub fn place(&self) -> SendBuffer<'_> {
+        SendBuffer::new(self.process.device(), &self.copies)
+    }
+
+    pub(crate) fn copies(&self) -> &Copies {
+        &self.copies
+    }
+}
+
+impl Drop for SessionBuffer {
+    fn drop(&mut self) {
+        self.copies.leave(self.process.device());
+    }
+}
+
+/// The place where a buffer for buffered sends can be attached: a rank, a session or a communicator.
 pub struct SendBuffer<'a> {
     device: &'a Device,
     copies: &'a Copies,
@@ -135,7 +169,7 @@ pub struct SendBuffer<'a> {
 /// [`Communicator::bsend`](crate::Communicator::bsend) states the errors.
 pub(crate) fn send(
     device: &Device,
-    places: [&Copies; 2],
+    places: [&Copies; 3],
     data: &Source,
     (dest, tag, context): (usize, i32, u32),
 ) -> Result<Status, Error> {
@@ -156,7 +190,7 @@ pub(crate) fn send(
 /// Locks the buffer that a message uses, which has room for it.
 fn room<'a>(
     device: &Device,
-    places: [&'a Copies; 2],
+    places: [&'a Copies; 3],
     bytes: usize,
 ) -> Result<MutexGuard<'a, State>, Error> {
     let mut state = used_buffer(places);
@@ -174,14 +208,9 @@ fn room<'a>(
     Ok(state)
 }
 
-/// Locks the first place if a buffer is attached there, otherwise the second one.
-fn used_buffer([own, other]: [&Copies; 2]) -> MutexGuard<'_, State> {
-    let own = own.state();
-    if own.attached.is_some() {
-        return own;
-    }
-    drop(own);
-    other.state()
+/// Locks the first place at which a buffer is attached, otherwise the last one.
+fn used_buffer([first @ .., last]: [&Copies; 3]) -> MutexGuard<'_, State> {
+    first.into_iter().find_map(Copies::state_if_attached).unwrap_or_else(|| last.state())
 }
 
 impl<'a> SendBuffer<'a> {
@@ -189,7 +218,8 @@ impl<'a> SendBuffer<'a> {
         Self { device, copies }
     }
 
-    /// Attaches a buffer, and so allows buffered sends: MPI_Buffer_attach, MPI_Comm_attach_buffer.
+    /// Attaches a buffer, and so allows buffered sends: MPI_Buffer_attach, MPI_Comm_attach_buffer,
+    /// MPI_Session_attach_buffer.
     ///
     /// # Errors
     /// [`Error::Attached`] if there is a buffer already, also one that another thread waits to detach.

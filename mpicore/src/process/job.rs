@@ -8,10 +8,12 @@ use std::time::Instant;
 
 use mpjdev::wireup::{self, Control};
 use mpjdev::{Device, Error, Stats};
+use transport_lapi::bootstrap::control::demand::{Answer, Demand, DemandError};
 use transport_lapi::config;
 use transport_lapi::wireup::WireupError;
 
 pub use mpjdev::wireup::Job;
+pub use transport_lapi::config::{SETTINGS, Setting, Values};
 
 /// The connection to the launcher, or to the process manager, of the job that this process has joined.
 static LAUNCHER: OnceLock<Control> = OnceLock::new();
@@ -47,6 +49,15 @@ pub fn size() -> u32 {
     config::size().unwrap_or(1)
 }
 
+/// Demands something of the launcher, and returns its answer, which comes at once.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn demand(demand: Demand) -> Result<Answer, String> {
+    let launcher = LAUNCHER.get().ok_or(DemandError::NoLauncher);
+    launcher.and_then(|launcher| launcher.demand(demand)).map_err(|error| error.to_string())
+}
+
 /// Returns the seconds since an arbitrary moment in the past of this process: MPI_Wtime.
 pub fn wtime() -> f64 {
     static START: OnceLock<Instant> = OnceLock::new();
@@ -54,9 +65,9 @@ pub fn wtime() -> f64 {
 }
 
 /// Leaves the job, in all contexts, after `finish`, which ends one device and returns whether the other ranks have also
-/// reached their end: the second half of MPI_Finalize. It is told whether other clients of the process stay in the job, or
-/// may still join. The launcher learns what the rank has sent and received, which
-/// messages it has left, and that it has done its part if the others have come.
+/// reached their end: the second half of MPI_Finalize. It is told whether other clients of the process stay in the job,
+/// or may still join. The launcher learns what the rank has sent and received, which messages it has left, and that it
+/// has done its part if the others have come.
 ///
 /// All devices end at the same time. A rank that waited for the others in one context at a time would make no progress
 /// in the rest, where other ranks may still wait for it.

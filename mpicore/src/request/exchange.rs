@@ -10,12 +10,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mpjdev::{Call, Ending, Mode, Request, SendRegion, Sink, Source, Status};
+use mpjdev::{Call, Described, Ending, Mode, Request, SendRegion, Sink, Source, Status};
 
 use crate::communicator::Communicator;
+use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::memory::packed;
 use crate::request::PROC_NULL;
+
+/// The types of the elements that are sent and of those that are received, for jobs that find mistakes between ranks.
+/// Without a type, elements fit all others.
+pub type ExchangeTypes<'a> = [Option<&'a Datatype>; 2];
 
 /// The status of a receive from [`PROC_NULL`].
 fn nobody() -> Status {
@@ -23,6 +28,11 @@ fn nobody() -> Status {
 }
 
 impl Communicator {
+    /// Says what the elements of the next message are, if that is known.
+    fn told(&self, element: Option<&Datatype>) -> Option<Described> {
+        Some(self.describe(Some(element?), None))
+    }
+
     /// Sends `data` to the job rank `to.0` with the tag `to.1` and receives a message into `into`, from the job rank
     /// and with the tag of `from`, where `None` is any: MPI_Sendrecv. Either rank may be [`PROC_NULL`]. Returns the
     /// status of the receive; that of one from [`PROC_NULL`] has this rank as its source, the tag -1 and no bytes.
@@ -35,16 +45,18 @@ impl Communicator {
         to: (usize, i32),
         into: impl Into<Sink>,
         from: (Option<usize>, Option<i32>),
+        types: ExchangeTypes<'_>,
     ) -> Result<Status, Error> {
         let (device, context) = (self.device(), self.context());
         self.check_peer(Some(to.0), Some(to.1))?;
+        let [of_sent, of_received] = types.map(|element| move || self.told(element));
         let receiving = match from.0 {
             Some(PROC_NULL) => None,
-            source => Some(device.irecv(into, source, from.1, context)?),
+            source => Some(device.irecv_described(into, source, from.1, context, of_received)?),
         };
         let sent = match to.0 {
             PROC_NULL => Ok(()),
-            dest => device.send(data, dest, to.1, context, Mode::Standard),
+            dest => device.send_described(data, (dest, to.1, context), Mode::Standard, of_sent),
         };
         let Some(receiving) = receiving else {
             sent?;
@@ -69,11 +81,12 @@ impl Communicator {
         to: (usize, i32),
         into: impl Into<Sink>,
         from: (Option<usize>, Option<i32>),
+        types: ExchangeTypes<'_>,
     ) -> Result<Status, Error> {
         let copy = packed(data)?;
         // SAFETY: XC1: `copy` lives until the end of this call, which waits for the send.
         let region = unsafe { SendRegion::new(copy.as_ptr(), copy.len()) };
-        self.sendrecv(region, to, into, from)
+        self.sendrecv(region, to, into, from, types)
     }
 
     /// Starts an exchange: MPI_Isendrecv. The request is complete when both messages are, with the status that
@@ -87,16 +100,21 @@ impl Communicator {
         to: (usize, i32),
         into: impl Into<Sink>,
         from: (Option<usize>, Option<i32>),
+        types: ExchangeTypes<'_>,
     ) -> Result<Request, Error> {
         let (device, context) = (self.device(), self.context());
         self.check_peer(Some(to.0), Some(to.1))?;
+        let [of_sent, of_received] = types.map(|element| move || self.told(element));
         let receiving = match from.0 {
             Some(PROC_NULL) => None,
-            source => Some(device.irecv(into, source, from.1, context)?),
+            source => Some(device.irecv_described(into, source, from.1, context, of_received)?),
         };
         let sending = match to.0 {
             PROC_NULL => Ok(None),
-            dest => device.isend(data, dest, to.1, context, Mode::Standard).map(Some),
+            dest => {
+                let to = (dest, to.1, context);
+                device.isend_described(data, to, Mode::Standard, of_sent).map(Some)
+            }
         };
         let sending = match sending {
             Ok(sending) => sending,
@@ -134,8 +152,9 @@ impl Communicator {
         to: (usize, i32),
         into: impl Into<Sink>,
         from: (Option<usize>, Option<i32>),
+        types: ExchangeTypes<'_>,
     ) -> Result<Request, Error> {
-        self.isendrecv(packed(data)?, to, into, from)
+        self.isendrecv(packed(data)?, to, into, from, types)
     }
 }
 

@@ -5,14 +5,15 @@
 //! returned. So a thread does not run everything at once:
 //!
 //! - RC1: every call has a depth: 0 outside of handlers, and one more than that of the handler that makes it. Notices,
-//!   for which no handler waits, have the depth 0. A thread
-//!   runs a handler on top of others only if its call is deeper than the topmost one, or as deep while fewer than
-//!   [`ALIKE`] of this depth are there. Other calls wait in the thread until handlers have returned. So a thread runs at
-//!   most `DEPTHS * ALIKE` handlers at a time. Of those that wait it runs only deeper ones on top of others.
-//! - RC2: no call waits forever for lack of a place. A call of depth `d` that waits does so for a topmost handler of depth
-//!   `d` or more, and so does one whose handler is not topmost. If that handler waits for calls, or for room for one,
-//!   these have the depth `d + 1` or more; and depths have an end. (Handlers that wait for messages of their own must
-//!   know who sends them.)
+//!   for which no handler waits, have the depth 0. A thread runs a handler on top of others only if its call is deeper
+//!   than the topmost one, or as deep while fewer than [`ALIKE`] of this depth are there. Other calls wait in the thread
+//!   until handlers have returned. So a thread runs at most `DEPTHS * ALIKE` handlers at a time. Of those that wait it
+//!   runs only deeper ones on top of others, and the deepest one first.
+//! - RC2: no call waits forever for lack of a place. While a handler runs, no call that waits in its thread is deeper
+//!   than it is: those that come are let in, and of those that waited the deepest one was taken. So a call of depth `d`
+//!   that waits does so for a topmost handler of depth `d` or more, and so does one whose handler is not topmost. If that
+//!   handler waits for calls, or for room for one, these have the depth `d + 1` or more; and depths have an end.
+//!   (Handlers that wait for messages of their own must know who sends them.)
 //! - After its own handler, a frame runs at most as many others as waited then. It passes the rest back to the device,
 //!   so that the call in which it runs returns, however many calls come meanwhile.
 
@@ -80,11 +81,12 @@ pub(super) fn run(depth: u8, handler: impl FnOnce(When) + 'static) {
     }
 }
 
-/// Takes the first handler that waits and may run now: on top of others, only a deeper one.
+/// Takes the first one of the deepest handlers that wait, if it may run now: on top of others, only a deeper one (RC2).
 fn next() -> Option<(u8, Handler)> {
     NEST.with_borrow_mut(|nest| {
-        let top = nest.depths.last();
-        let place = nest.waiting.iter().position(|(depth, _)| top.is_none_or(|top| depth > top))?;
+        let deepest = nest.waiting.iter().map(|(depth, _)| *depth).max()?;
+        nest.depths.last().is_none_or(|top| deepest > *top).then_some(())?;
+        let place = nest.waiting.iter().position(|(depth, _)| *depth == deepest)?;
         Some(nest.waiting.remove(place))
     })
 }
@@ -115,6 +117,28 @@ mod tests {
         });
         assert_eq!(*order.borrow(), ["deeper", "equal", "first", "later"]);
         assert_eq!(depth(), Some(0));
+    }
+
+    #[test]
+    fn the_deepest_call_that_waits_comes_first() {
+        let order = Rc::new(RefCell::new(Vec::new()));
+        let note = |name: u8| {
+            let order = order.clone();
+            move |_| order.borrow_mut().push(name)
+        };
+        let (shallow, middle, deep, top) = (note(0), note(1), note(2), note(3));
+        run(3, move |now| {
+            run(0, move |now| {
+                // Whatever waits now waits for this one.
+                let depths = NEST.with_borrow(|nest| nest.waiting.iter().map(|call| call.0).max());
+                assert!(depths.is_none_or(|deepest| deepest == 0));
+                shallow(now);
+            });
+            run(1, middle);
+            run(2, deep);
+            top(now);
+        });
+        assert_eq!(*order.borrow(), [3, 2, 1, 0]);
     }
 
     /// Runs handlers of one depth on top of each other, as many as there are, and returns how many there were at a time.

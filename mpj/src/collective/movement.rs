@@ -1,11 +1,10 @@
 //! Collective calls that move data (MPI-4.1 sections 6.3 to 6.8): their descriptions, and the plans that the core makes
 //! of them.
 
-use mpicore::collective::Blocks;
-
 use super::buffers::List;
-use super::parts::Parts;
-use super::{CallOn, Collective, Partition, Planned, RecvArg, Root, SendArg, equal_blocks, share};
+use super::parts::{InParts, Parts};
+use super::{CallOn, Collective, Partition, Planned, RecvArg, Root, SendArg};
+use super::{equal_blocks, share, typed};
 use crate::communicator::{Communicator, InterCommunicator};
 use crate::datatype::Datatype;
 use crate::error::Error;
@@ -412,11 +411,6 @@ pub fn all_to_allw<'s, 'r, S: SendBuffer, R: RecvBuffer<Element = S::Element>>(
 
 pub struct AllToAllw;
 
-/// Describes blocks with datatypes of their own, one for each rank.
-fn typed(entries: u64) -> Blocks<'static> {
-    Blocks::Typed { entries: entries as usize }
-}
-
 impl CallOn<Communicator> for AllToAllw {
     fn plan(self, on: &Communicator, data: SendArg, into: RecvArg) -> Planned<'_> {
         Ok(on.core.alltoall(Some((data.0, typed(data.1))), into.0, typed(into.1))?)
@@ -456,19 +450,7 @@ pub fn all_to_allw_owned<T: Datatype>(
     sent: impl FnOnce(&[T]) -> Result<Vec<Strided<'_, T>>, Error>,
     mut into: Vec<T>,
     received: impl FnOnce(&mut [T]) -> Result<Vec<StridedMut<'_, T>>, Error>,
-) -> Collective<AllToAllwOwned, Vec<T>, Vec<T>> {
+) -> Collective<InParts<AllToAllw>, Vec<T>, Vec<T>> {
     let parts = Parts::of(&data, sent, &mut into, received);
-    Collective { kind: AllToAllwOwned(parts), data, into }
-}
-
-pub struct AllToAllwOwned(Result<Parts, Error>);
-
-impl<C> CallOn<C> for AllToAllwOwned
-where
-    AllToAllw: CallOn<C>,
-{
-    fn plan(self, on: &C, data: SendArg, into: RecvArg) -> Planned<'_> {
-        let (data, into) = self.0?.divide(data, into);
-        AllToAllw.plan(on, data, into)
-    }
+    Collective { kind: InParts { kind: AllToAllw, parts }, data, into }
 }

@@ -4,8 +4,8 @@
 use mpicore::collective::Blocks;
 
 use super::buffers::List;
-use super::parts::Parts;
-use super::{CallOn, Collective, Partition, Planned, RecvArg, SendArg};
+use super::parts::{InParts, Parts};
+use super::{CallOn, Collective, Partition, Planned, RecvArg, SendArg, divided, typed};
 use crate::communicator::Communicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
@@ -162,7 +162,7 @@ pub fn neighbour_all_to_allw<'s, 'r, S: SendBuffer, R: RecvBuffer<Element = S::E
     data: &'s [S],
     into: &'r mut [R],
 ) -> Collective<NeighbourAllToAllw, List<&'s [S]>, List<&'r mut [R]>> {
-    Collective { kind: NeighbourAllToAllw(None), data: List(data), into: List(into) }
+    Collective { kind: NeighbourAllToAllw, data: List(data), into: List(into) }
 }
 
 /// Describes [`Communicator::neighbour_all_to_allw`] on memory that the call owns (MPI_Ineighbor_alltoallw,
@@ -192,30 +192,23 @@ pub fn neighbour_all_to_allw_owned<T: Datatype>(
     sent: impl FnOnce(&[T]) -> Result<Vec<Strided<'_, T>>, Error>,
     mut into: Vec<T>,
     received: impl FnOnce(&mut [T]) -> Result<Vec<StridedMut<'_, T>>, Error>,
-) -> Collective<NeighbourAllToAllw, Vec<T>, Vec<T>> {
+) -> Collective<InParts<NeighbourAllToAllw>, Vec<T>, Vec<T>> {
     let parts = Parts::of(&data, sent, &mut into, received);
-    Collective { kind: NeighbourAllToAllw(Some(parts)), data, into }
+    Collective { kind: InParts { kind: NeighbourAllToAllw, parts }, data, into }
 }
 
-/// Has the parts of the memory that the call owns.
-pub struct NeighbourAllToAllw(Option<Result<Parts, Error>>);
+pub struct NeighbourAllToAllw;
 
 impl CallOn<Communicator> for NeighbourAllToAllw {
     fn plan(self, on: &Communicator, data: SendArg, into: RecvArg) -> Planned<'_> {
-        let (data, into) = match self.0 {
-            Some(parts) => parts?.divide(data, into),
-            None => (data, into),
-        };
-        let typed = |entries: u64| Blocks::Typed { entries: entries as usize };
         Ok(on.core.neighbour_alltoall((data.0, typed(data.1)), into.0, typed(into.1))?)
     }
 }
 
 /// Describes blocks of the same length for all neighbours on one side, into which `units` are divided.
 fn shares(units: u64, neighbours: usize) -> Result<Blocks<'static>, Error> {
-    match (units, units.checked_rem(neighbours as u64)) {
-        (0, None) => Ok(Blocks::Equal { count: 0 }),
-        (_, Some(0)) => Ok(Blocks::Equal { count: units / neighbours as u64 }),
-        _ => Err(Error::Division { elements: units as usize, ranks: neighbours }),
+    match (units, neighbours) {
+        (0, 0) => Ok(Blocks::Equal { count: 0 }),
+        _ => Ok(Blocks::Equal { count: divided(units, neighbours as u64)? }),
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use mpicore::TypedBlock;
 
-use super::{RecvArg, SendArg};
+use super::{CallOn, Planned, RecvArg, SendArg};
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::memory::{SendBuffer, Strided, StridedMut, Unit};
@@ -37,6 +37,19 @@ impl Parts {
     pub fn divide(self, (data, _): SendArg, (into, _): RecvArg) -> (SendArg, RecvArg) {
         let entries = (self.sent.len() as u64, self.received.len() as u64);
         ((data.in_blocks(self.sent), entries.0), (into.in_blocks(self.received), entries.1))
+    }
+}
+
+/// The call `K` on memory that it owns, in these parts.
+pub struct InParts<K> {
+    pub(super) kind: K,
+    pub(super) parts: Result<Parts, Error>,
+}
+
+impl<C, K: CallOn<C>> CallOn<C> for InParts<K> {
+    fn plan(self, on: &C, data: SendArg, into: RecvArg) -> Planned<'_> {
+        let (data, into) = self.parts?.divide(data, into);
+        self.kind.plan(on, data, into)
     }
 }
 

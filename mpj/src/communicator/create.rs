@@ -2,8 +2,8 @@
 
 use mpicore::{Created, SplitKey};
 
-use super::operation::{Internal, Listed, Operation, Outcome};
-use super::{Await, Communicator, Completion, PointToPoint};
+use super::operation::{Operation, listed};
+use super::{Await, Communicator, Completion};
 use crate::error::Error;
 use crate::group::Group;
 
@@ -90,23 +90,7 @@ impl PendingCommunicator {
     }
 }
 
-impl Listed for PendingCommunicator {
-    fn communicator(&self, _: Internal) -> &PointToPoint {
-        &self.parent
-    }
-
-    fn take_open(&mut self, _: Internal) -> Option<mpjdev::Request> {
-        self.operation.take_open()
-    }
-
-    fn put_back(&mut self, request: mpjdev::Request, _: Internal) {
-        self.operation.put_back(request);
-    }
-
-    fn end(&mut self, outcome: Outcome, _: Internal) {
-        self.operation.end(outcome);
-    }
-}
+listed!(impl[] PendingCommunicator, parent);
 
 impl Await for PendingCommunicator {
     type Output = Communicator;

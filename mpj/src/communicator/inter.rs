@@ -102,6 +102,12 @@ impl Communicator {
         made.map(|communicator| InterCommunicator { communicator })
     }
 
+    /// Makes the communicator with the ranks that have spawned this world, of which rank `parent` of the job was the root.
+    pub(crate) fn parents(&self, parent: u32) -> Result<InterCommunicator, Error> {
+        let made = self.made(self.core.parents(parent));
+        made.map(|communicator| InterCommunicator { communicator })
+    }
+
     /// Makes an intercommunicator between two groups without common members, which need not be ranks of this
     /// communicator; only the members call it (MPI_Intercomm_create_from_groups). Each passes its own group with the rank
     /// of its leader there; the leader also passes the other group with the rank of its leader, and what the others pass

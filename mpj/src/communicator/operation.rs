@@ -127,6 +127,46 @@ pub trait Listed {
     fn end(&mut self, outcome: Outcome, _: Internal);
 }
 
+/// Implements [`Listed`] for a request that keeps its [`Operation`] in the field `operation`, and the communicator in the
+/// field that is named.
+macro_rules! listed {
+    (impl[$($generics:tt)*] $request:ty, $communicator:ident) => {
+        impl<$($generics)*> $crate::communicator::operation::Listed for $request {
+            fn communicator(
+                &self,
+                _: $crate::communicator::operation::Internal,
+            ) -> &$crate::communicator::PointToPoint {
+                &self.$communicator
+            }
+
+            fn take_open(
+                &mut self,
+                _: $crate::communicator::operation::Internal,
+            ) -> Option<mpjdev::Request> {
+                self.operation.take_open()
+            }
+
+            fn put_back(
+                &mut self,
+                request: mpjdev::Request,
+                _: $crate::communicator::operation::Internal,
+            ) {
+                self.operation.put_back(request);
+            }
+
+            fn end(
+                &mut self,
+                outcome: $crate::communicator::operation::Outcome,
+                _: $crate::communicator::operation::Internal,
+            ) {
+                self.operation.end(outcome);
+            }
+        }
+    };
+}
+
+pub(crate) use listed;
+
 impl<R: Listed + ?Sized> Listed for &mut R {
     fn communicator(&self, internal: Internal) -> &PointToPoint {
         (**self).communicator(internal)

@@ -42,11 +42,23 @@ impl PointToPoint {
         dest: usize,
         tag: i32,
     ) -> Result<(), Error> {
+        self.send_in_mode(data, dest, tag, Mode::Standard)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn send_in_mode<T: Datatype>(
+        &self,
+        data: &(impl SendBuffer<Element = T> + ?Sized),
+        dest: usize,
+        tag: i32,
+        mode: Mode,
+    ) -> Result<(), Error> {
         let peer = self.peer(dest)?;
         let data = self.step(memory::source(data))?;
         let place = Location::caller();
         let (to, describe) = ((peer, tag, self.context), || self.describe::<T>(place));
-        self.sent(self.device.send_described(data, to, Mode::Standard, describe), tag)
+        self.sent(self.device.send_described(data, to, mode, describe), tag)
     }
 
     /// Sends like [`PointToPoint::send`], but returns only when the receive has begun (MPI_Ssend).
@@ -72,10 +84,7 @@ impl PointToPoint {
         dest: usize,
         tag: i32,
     ) -> Result<(), Error> {
-        let peer = self.peer(dest)?;
-        let data = self.step(memory::source(data))?;
-        let _said = self.describe::<T>(Location::caller());
-        self.sent(self.device.send(data, peer, tag, self.context, Mode::Synchronous), tag)
+        self.send_in_mode(data, dest, tag, Mode::Synchronous)
     }
 
     /// Sends like [`PointToPoint::send`], to a rank that has already posted its receive (MPI_Rsend). It is no faster

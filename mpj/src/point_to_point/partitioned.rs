@@ -137,8 +137,8 @@ impl PointToPoint {
         make: impl FnOnce(&PersistentBuffer<T>, (u32, u64)) -> Result<P, Error>,
     ) -> Result<Partitioned<T, P>, Error> {
         let elements = buffer.len();
-        let number = u32::try_from(partitions).ok().filter(|_| elements % partitions.max(1) == 0);
-        let number = number.filter(|number| *number > 0);
+        let divides = elements.checked_rem(partitions) == Some(0);
+        let number = u32::try_from(partitions).ok().filter(|_| divides);
         let number = number.ok_or(Error::Partitions { elements, partitions })?;
         let buffer = PersistentBuffer::new(buffer);
         let core = make(&buffer, (number, (elements / partitions) as u64))?;

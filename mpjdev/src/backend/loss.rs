@@ -56,7 +56,9 @@ pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
             {
                 fail(requests, key, lost);
             }
-            Some(Operation::Client { peer: Some(peer), .. }) if *peer == lost => {
+            Some(&Operation::Client { context, tag, peer: Some(peer), .. })
+                if peer == lost || losses.members.need(context, Some(tag), lost) =>
+            {
                 fail(requests, key, lost);
             }
             _ => {}

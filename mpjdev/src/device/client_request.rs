@@ -35,7 +35,7 @@ impl Device {
     }
 
     /// Begins an operation like [`Device::begin`], which needs what rank `peer` does: reports name that rank, and its
-    /// loss ends the operation.
+    /// loss ends the operation. So does the loss of a member of the context.
     ///
     /// # Errors
     /// [`Error::Rank`]; the loss of the rank; [`Error::Finished`], or what made the device unusable.

@@ -39,6 +39,15 @@ impl Device {
         Ok(())
     }
 
+    /// Ends [`Device::deliver`] for `context`, of which no further message comes. Does nothing if the device has failed.
+    pub fn end_delivery(&self, context: u32) {
+        let Ok(mut session) = self.session() else { return };
+        let taker = session.state.deliveries.end(context);
+        drop(session);
+        // What it owns may call the device when it is dropped.
+        drop(taker);
+    }
+
     /// Receives a message and passes its bytes to `next`: at once if they are here, otherwise as [`Device::then`] does.
     ///
     /// # Errors

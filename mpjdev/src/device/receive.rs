@@ -108,6 +108,7 @@ fn match_unexpected(
     let (state, outbox) = session.parts();
     // An unexpected message of a collective operation may belong to one that has failed.
     state.losses.check_members(&pattern)?;
+    state.check_place(&into, pattern.context)?;
     if let Some((_, unexpected)) = state.matcher.take_unexpected(&pattern) {
         let key = backend::receive(state, outbox, unexpected, into);
         // If the caller does not make progress, a sleeping thread must carry out what this has started.

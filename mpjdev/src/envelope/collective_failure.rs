@@ -5,6 +5,7 @@
 //! have, and the receive fails with it. `Device::send_failure` sends it, `backend/collective_failure.rs` receives it.
 
 use transport_lapi::ForeignBytes;
+use transport_lapi::bootstrap::control::cut;
 
 use crate::envelope::PeerError;
 
@@ -33,9 +34,7 @@ impl Failure {
     pub(crate) fn pack(&self) -> Vec<u8> {
         let numbers = [self.rank, self.lost.unwrap_or(NOBODY), self.class];
         let mut packed: Vec<u8> = numbers.into_iter().flat_map(u32::to_le_bytes).collect();
-        let fits =
-            (0..=TEXT.min(self.text.len())).rev().find(|end| self.text.is_char_boundary(*end));
-        packed.extend(&self.text.as_bytes()[..fits.expect("a text begins with a character")]);
+        packed.extend(cut(&self.text, TEXT).as_bytes());
         packed
     }
 

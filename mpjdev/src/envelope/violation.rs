@@ -53,6 +53,15 @@ pub enum PeerError {
     /// The peer answered a call that is not under way to it.
     #[error("the answer to a call of a service that is not under way")]
     StrayAnswer,
+    /// A message about a window is none.
+    #[error("a message of {len} bytes about a window that is none")]
+    Window {
+        /// Length of the message.
+        len: usize,
+    },
+    /// The peer answered an operation on its window that is not under way.
+    #[error("the answer to an operation on a window that is not under way")]
+    StrayWindowAnswer,
     /// A message claims to be longer than the address space.
     #[error("a message of {len} bytes, for which there is no memory")]
     Length {

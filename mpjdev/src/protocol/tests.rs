@@ -162,7 +162,11 @@ proptest! {
         let [short, long] = { let mut lens = lens; lens.sort_unstable(); lens };
         let facts = |bits| all_facts().nth(bits).unwrap();
         let (few, many) = (facts(bits[0]), facts(bits[0] | bits[1]));
-        prop_assert!(table.rows().iter().any(|row| row.applies(short, few, true)));
+        for (facts, has_credit) in [(few, true), (few, false), (many, true)] {
+            let applies = |row: &&Row| row.applies(short, facts.conditions(has_credit));
+            let first = table.rows().iter().find(applies).map(|row| row.protocol);
+            prop_assert_eq!(Some(table.choose(short, facts, has_credit)), first);
+        }
         prop_assert_eq!(table.choose(short, few, false), Rendezvous);
         if table.choose(short, few, true) == Rendezvous {
             prop_assert_eq!(table.choose(long, few, true), Rendezvous);

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use rustc_hash::FxBuildHasher;
-use transport_lapi::Sink;
+use transport_lapi::{RecvRegion, Sink};
 
 use crate::description::{Description, Told};
 use crate::error::{Error, Misfit, Unreceived, UnreceivedList};
@@ -41,6 +41,29 @@ impl State {
     /// Takes what a peer has told of the message that is arriving.
     pub(crate) fn take_told(&mut self, source: u32) -> Option<Told> {
         self.checks.as_mut()?.told.remove(&source)
+    }
+
+    /// Refuses a receive of the program, of which something was said, into a place where another one is under way. Elements
+    /// with gaps are not compared.
+    ///
+    /// # Errors
+    /// [`Error::Overlap`].
+    pub(crate) fn check_place(&self, into: &Sink, context: u32) -> Result<(), Error> {
+        let Sink::Span(own) = into else { return Ok(()) };
+        if self.checks.is_none() || own.is_empty() || !Description::is_given(context) {
+            return Ok(());
+        }
+        let start = |place: &RecvRegion| place.as_mut_ptr().addr();
+        let is_in = |(_, operation): (u64, &Operation)| match operation {
+            Operation::Posted(Posted { into: Sink::Span(other) })
+            | Operation::Receiving(Receiving { into: Sink::Span(other), .. }) => {
+                !other.is_empty()
+                    && start(own) < start(other) + other.len()
+                    && start(other) < start(own) + own.len()
+            }
+            _ => false,
+        };
+        if self.requests.iter().any(is_in) { Err(Error::Overlap) } else { Ok(()) }
     }
 
     /// Notes what is said of a receive that was posted.

@@ -23,6 +23,11 @@ impl Deliveries {
         self.takers.insert(context, taker);
     }
 
+    /// Ends this. Returns the function, which the caller drops without the lock.
+    pub fn end(&mut self, context: u32) -> Option<Taker> {
+        self.takers.remove(&context)
+    }
+
     /// Delivers the unexpected message `key` of `context`, if the context has a function. Returns whether it has.
     #[inline]
     pub fn deliver(&mut self, context: u32, key: u64, status: Status) -> bool {

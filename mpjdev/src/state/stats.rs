@@ -1,13 +1,16 @@
 //! Statistics: plain numbers, readable at any time. The sends and the backends count; at the end of the job the numbers
-//! go to the launcher as [`MessageCounts`], whose report prints them (`mpjrun --stats`).
+//! go to the launcher as [`MessageCounts`], whose report prints them (`mpjrun --stats`). While the job runs, the launcher
+//! reads the first of them in the rank's memory (`mpjrun --watch`).
 
 use std::iter::Sum;
+use std::mem::offset_of;
 use std::ops::Add;
 
-use transport_lapi::bootstrap::control::{MessageCounts, ProtocolCounts};
+use transport_lapi::bootstrap::control::{MessageCounts, MessageTotals, ProtocolCounts};
 
 /// Counters of one protocol on this rank.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct ProtocolStats {
     /// Messages sent.
     pub messages: u64,
@@ -21,16 +24,17 @@ pub struct ProtocolStats {
 
 /// Counters of one rank's device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Stats {
     /// The eager backend.
     pub eager: ProtocolStats,
     /// The rendezvous backend.
     pub rendezvous: ProtocolStats,
+    /// Messages received.
+    pub received: u64,
     /// Messages that went by rendezvous instead of eagerly because the credit for the receiver's unexpected-message
     /// memory was used up.
     pub credit_fallbacks: u64,
-    /// Messages received.
-    pub received: u64,
     /// Bytes of eager messages that are in unexpected-message memory now.
     pub unexpected_bytes: u64,
     /// The most bytes of eager messages that were in unexpected-message memory at once.
@@ -40,6 +44,113 @@ pub struct Stats {
     /// Messages of the network that were not of this job, or not the next ones of their origin, and were dropped.
     pub dropped: u64,
 }
+
+/// They begin with the words of [`MessageTotals`].
+const _: () = assert!(
+    offset_of!(ProtocolStats, bytes) == 8
+        && offset_of!(Stats, rendezvous) == 32
+        && offset_of!(Stats, received) == 8 * (MessageTotals::WORDS - 1)
+);
+
+/// What a number of [`Stats`] tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CounterKind {
+    /// How often something has happened.
+    Count,
+    /// A sum over what has happened.
+    Sum,
+    /// How much there is at present.
+    Level,
+    /// The most that there was.
+    Peak,
+}
+
+/// A number of [`Stats`], described for tools.
+#[derive(Debug, Clone, Copy)]
+pub struct Counter {
+    /// Its name.
+    pub name: &'static str,
+    /// What it tells.
+    pub kind: CounterKind,
+    /// What is counted.
+    pub meaning: &'static str,
+    /// Returns its value.
+    pub value: fn(&Stats) -> u64,
+}
+
+/// Shortens the table below.
+const fn counter(
+    name: &'static str,
+    kind: CounterKind,
+    meaning: &'static str,
+    value: fn(&Stats) -> u64,
+) -> Counter {
+    Counter { name, kind, meaning, value }
+}
+
+/// All numbers of [`Stats`].
+pub const COUNTERS: [Counter; 13] = {
+    use CounterKind::{Count, Level, Peak, Sum};
+    [
+        counter("eager_messages", Count, "messages sent eagerly", |all| all.eager.messages),
+        counter("eager_bytes", Sum, "bytes of messages sent eagerly", |all| all.eager.bytes),
+        counter(
+            "eager_unexpected",
+            Count,
+            "eager messages that arrived before their receive was posted",
+            |all| all.eager.unexpected,
+        ),
+        counter(
+            "eager_copies",
+            Count,
+            "copies out of unexpected-message memory into buffers",
+            |all| all.eager.copies,
+        ),
+        counter("rendezvous_messages", Count, "messages sent by rendezvous", |all| {
+            all.rendezvous.messages
+        }),
+        counter("rendezvous_bytes", Sum, "bytes of messages sent by rendezvous", |all| {
+            all.rendezvous.bytes
+        }),
+        counter(
+            "rendezvous_unexpected",
+            Count,
+            "rendezvous messages that arrived before their receive was posted",
+            |all| all.rendezvous.unexpected,
+        ),
+        counter("received_messages", Count, "messages received", |all| all.received),
+        counter(
+            "credit_fallbacks",
+            Count,
+            "messages that went by rendezvous because the receiver's unexpected-message memory was used up",
+            |all| all.credit_fallbacks,
+        ),
+        counter(
+            "unexpected_bytes",
+            Level,
+            "bytes of eager messages that are in unexpected-message memory",
+            |all| all.unexpected_bytes,
+        ),
+        counter(
+            "unexpected_bytes_peak",
+            Peak,
+            "most bytes of eager messages that were in unexpected-message memory at once",
+            |all| all.unexpected_bytes_peak,
+        ),
+        counter(
+            "contended_locks",
+            Count,
+            "how often a thread waited for the lock of the device",
+            |all| all.contended,
+        ),
+        counter(
+            "dropped_packets",
+            Count,
+            "packets of the network that were not of this job, or not the next ones of their origin",
+            |all| all.dropped,
+        ),
+    ]
+};
 
 impl Add for ProtocolStats {
     type Output = Self;

@@ -10,6 +10,8 @@
 //! - `called`: rank 0 calls a service of rank 1, whose handler waits for a message of rank 0; `served-error`: rank 1, which
 //!   has a service, meets an error, and rank 0 waits for a message.
 //! - `collectives`: rank 0 is in a barrier, the others reduce to the last one.
+//! - `fence`: rank 1 panics between the fences of a window, catches that, and waits for a message of rank 0.
+//! - `locks`: each rank locks a window, then the other's, at rank 0.
 //! - In the others, rank 0 waits for a message of rank 1, once its own input has ended. Rank 1 meets an `error`, `leaves`
 //!   without sending, loses the `thread` that is to send by a panic, has `caught` that panic, is `asleep`, or has
 //!   `stopped` itself.
@@ -18,7 +20,7 @@
 
 use std::error::Error;
 use std::io;
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
@@ -54,6 +56,8 @@ fn take_part(how: &str) -> Outcome {
         "itself" => Ok(world.send(&vec![7u8; LARGE], world.rank(), 1)?),
         "collectives" => collectives(&world),
         "called" => called(&world),
+        "fence" => fence(&world),
+        "locks" => locks(&world),
         "served-error" => {
             world.serve(|_, (): ()| ())?;
             if world.rank() == 0 { waits(&world) } else { Err("no input file".into()) }
@@ -181,6 +185,30 @@ fn called(world: &World) -> Outcome {
         0 => Ok(fetch.call(1, &4)?),
         _ => waits(world),
     }
+}
+
+fn fence(world: &World) -> Outcome {
+    let mut window = world.allocate_window::<u8>(1)?;
+    if world.rank() == 0 {
+        return Ok(window.fence(|_| ())?);
+    }
+    let outcome = catch_unwind(AssertUnwindSafe(|| window.fence(|_| panics())));
+    assert!(outcome.is_err() && window.local().is_err());
+    waits(world)
+}
+
+fn locks(world: &World) -> Outcome {
+    let [mut one, mut other] = [world.allocate_window::<u8>(1)?, world.allocate_window::<u8>(1)?];
+    one.set_name("table");
+    other.set_name("queue");
+    if world.rank() == 1 {
+        std::mem::swap(&mut one, &mut other);
+    }
+    one.lock_exclusive(0, |_| {
+        world.barrier()?;
+        other.lock_exclusive(0, |_| ())
+    })?;
+    Ok(())
 }
 
 fn collectives(world: &World) -> Outcome {

@@ -29,6 +29,7 @@ pub const TYPED: &LeftOut = &[
     ("a_world_ends_after_calls_between_communicators_and_contexts", ENDS),
     ("a_world_ends_after_the_last_call", ENDS),
     ("calls_to_a_lost_rank_fail", ENDS),
+    ("a_rank_that_panics_ends_fences", ENDS),
     ("long_data_in_huge_pages_are_fetched", "pages count where ranks read each other's memory"),
     ("over_hosts::", HERE),
 ];

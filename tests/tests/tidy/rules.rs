@@ -138,6 +138,25 @@ pub fn named_tests(document: &Source, code: &[Source]) -> Vec<Finding> {
     findings
 }
 
+/// Examples of all packages have different names, since their programs land in one folder.
+pub fn example_names(sources: &[Source]) -> Vec<Finding> {
+    let mut places: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for source in sources {
+        let Some((_, file)) = source.path.split_once("/examples/") else { continue };
+        let Some(name) = file.strip_suffix("/main.rs").or(file.strip_suffix(".rs")) else {
+            continue;
+        };
+        if name.contains('/') {
+            continue;
+        }
+        if let Some(other) = places.insert(name, source.path) {
+            findings.push(source.finding(1, format!("{other} is an example of the same name")));
+        }
+    }
+    findings
+}
+
 /// Every `SYNC:` label stands where something is released and where it is acquired.
 pub fn sync_labels(sources: &[Source]) -> Vec<Finding> {
     let mut ends: BTreeMap<&str, Ends> = BTreeMap::new();

@@ -179,6 +179,15 @@ fn a_test_that_does_not_exist_is_found() {
 }
 
 #[test]
+fn an_example_with_the_name_of_another_one_is_found() {
+    let paths =
+        ["a/examples/ping.rs", "b/examples/ping/main.rs", "b/examples/ping/words.rs", "c/ping.rs"];
+    let sources = paths.map(|path| Source::new(path, ""));
+    let found = rules::example_names(&sources);
+    assert_eq!(found.iter().map(|finding| &*finding.path).collect::<Vec<_>>(), [paths[1]]);
+}
+
+#[test]
 fn a_sync_label_without_partner_is_found() {
     let release = "a.store(1, Release); // SYNC: frame\n";
     let acquire = "a.load(Acquire); // SYNC: frame\n";

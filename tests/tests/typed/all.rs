@@ -9,6 +9,7 @@ mod collectives;
 mod communicators;
 mod elements;
 mod failures;
+mod files;
 mod forms;
 mod futures;
 mod interleaved;
@@ -19,6 +20,7 @@ mod scopes;
 mod services;
 mod strided;
 mod structures;
+mod windows;
 
 use mpj::tuning::Options;
 

@@ -230,6 +230,8 @@ fn requests_of_all_kinds_in_one_list() {
                     &mut sent,
                 ];
                 assert!(!test_all(&mut list)?);
+                // Until here, the other rank has sent nothing that would complete the list.
+                world.barrier()?;
                 world.send(&[4u8; 5], other, 1)?;
                 world.send(&[1.5f32; 2], other, 2)?;
                 world.send(&[6u16; 3], other, 3)?;

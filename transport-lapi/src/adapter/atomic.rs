@@ -11,10 +11,21 @@ pub enum RmwOp<T> {
     FetchAndAdd(T),
     /// Combines the bits with those of the operand by *or*; the result is the value before: FETCH_AND_OR.
     FetchAndOr(T),
+    /// Likewise by *and*.
+    FetchAndAnd(T),
+    /// Likewise by *exclusive or*.
+    FetchAndXor(T),
     /// Replaces the value by the operand; the result is the value before: SWAP.
     Swap(T),
     /// Replaces the value by `new` if it equals `expected`; the result is 1 if so, otherwise 0: COMPARE_AND_SWAP.
     CompareAndSwap {
+        /// The value to be replaced.
+        expected: T,
+        /// The value to store.
+        new: T,
+    },
+    /// [`RmwOp::CompareAndSwap`] whose result is the value before.
+    CompareAndFetch {
         /// The value to be replaced.
         expected: T,
         /// The value to store.
@@ -73,12 +84,20 @@ macro_rules! atomically {
                 let result = match self {
                     Self::FetchAndAdd(value) => variable.fetch_add(value as $unsigned, BOTH),
                     Self::FetchAndOr(value) => variable.fetch_or(value as $unsigned, BOTH),
+                    Self::FetchAndAnd(value) => variable.fetch_and(value as $unsigned, BOTH),
+                    Self::FetchAndXor(value) => variable.fetch_xor(value as $unsigned, BOTH),
                     Self::Swap(value) => variable.swap(value as $unsigned, BOTH),
                     Self::CompareAndSwap { expected, new } => {
                         let (expected, new) = (expected as $unsigned, new as $unsigned);
                         let swapped =
                             variable.compare_exchange(expected, new, BOTH, Ordering::Acquire);
                         <$unsigned>::from(swapped.is_ok())
+                    }
+                    Self::CompareAndFetch { expected, new } => {
+                        let (expected, new) = (expected as $unsigned, new as $unsigned);
+                        let before =
+                            variable.compare_exchange(expected, new, BOTH, Ordering::Acquire);
+                        before.unwrap_or_else(|other| other)
                     }
                 };
                 i64::from(result as $signed)

@@ -126,6 +126,8 @@ impl Reach for Box<dyn Reach> {
 /// One context of a task of a job in a segment.
 pub struct LocalAdapter<R> {
     port: Port,
+    /// How many tasks share the processors of this host.
+    neighbours: usize,
     pub(crate) shares: Shares,
     pub(crate) reach: R,
 }
@@ -134,8 +136,22 @@ impl<R: Reach> LocalAdapter<R> {
     /// Makes the adapter of `task` in `segment`. Called once for each task and context (P2 of
     /// [`crate::adapters::local::port`]).
     pub(crate) fn new(segment: Arc<Segment>, task: TaskId, fences: Fences, reach: R) -> Self {
-        let port = Port::new(Arc::clone(&segment), task, fences);
-        Self { port, shares: Shares::new(segment, task, fences), reach }
+        let (tasks, shares) = (segment.layout().tasks(), Arc::clone(&segment));
+        let port = Port::new(segment, task, fences);
+        Self { port, neighbours: tasks, shares: Shares::new(shares, task, fences), reach }
+    }
+
+    /// [`LocalAdapter::new`] for a client that sees only the first `tasks` tasks, of which so many `neighbours` run at
+    /// first.
+    pub(crate) fn among(
+        (tasks, neighbours): (usize, usize),
+        segment: Arc<Segment>,
+        task: TaskId,
+        fences: Fences,
+        reach: R,
+    ) -> Self {
+        let shares = Shares::new(Arc::clone(&segment), task, fences);
+        Self { port: Port::among(segment, task, fences, tasks), neighbours, shares, reach }
     }
 
     /// Erases the type of the reach, so that programs are compiled for one type of adapter.
@@ -151,8 +167,8 @@ impl<R: Reach> LocalAdapter<R> {
 
     /// Replaces the reach by what `wrap` makes of it.
     pub(crate) fn with_reach<W>(self, wrap: impl FnOnce(R) -> W) -> LocalAdapter<W> {
-        let Self { port, shares, reach } = self;
-        LocalAdapter { port, shares, reach: wrap(reach) }
+        let Self { port, neighbours, shares, reach } = self;
+        LocalAdapter { port, neighbours, shares, reach: wrap(reach) }
     }
 }
 
@@ -211,7 +227,7 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
             area,
             wait_records: Some(handle),
             near: 0..self.port.endpoint().num_tasks as TaskId,
-            neighbours: self.port.endpoint().num_tasks,
+            neighbours: self.neighbours,
             hosts: None,
         }
     }
@@ -273,7 +289,7 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
 
     fn detach(&mut self) -> bool {
         self.port.detach();
-        let Self { shares, reach, port } = self;
+        let Self { shares, reach, port, .. } = self;
         let end = |target| shares.end(target, || reach.is_gone(target));
         // Not short-circuited: every get is ended, even after one that is not over.
         (0..port.endpoint().num_tasks as TaskId).map(end).fold(true, |all, one| all & one)
@@ -304,7 +320,7 @@ impl<R: Reach> CooperativeCopy for LocalAdapter<R> {
     }
 
     fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
-        let Self { port, shares, reach } = self;
+        let Self { port, shares, reach, .. } = self;
         port.moved();
         let read = |remote: RemoteRegion, offset: u64, into: RecvPart<'_>| {
             port.unless_detached(target, reach.read(target, remote.direct, offset, into))

@@ -25,17 +25,20 @@ use crate::adapters::local::{self, LocalAdapter, Reach};
 use crate::memory::region::{RecvPart, RemoteKey, SendRegion};
 
 mod clients;
+mod mapped;
 mod mapping;
 mod memory;
 mod peer;
 mod placement;
 mod wireup;
+mod world;
 
 pub use clients::{Client, MAX_CLIENT_NAME};
+pub use mapped::{MappedMemory, Offered};
 pub use mapping::create_segment;
 pub(crate) use mapping::open_segment;
-use peer::Peer;
-pub(crate) use wireup::pid_namespace;
+use peer::{Peer, Peers};
+pub use world::World;
 
 /// `MPJ_GET`: how a one-sided read of another process is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,8 +59,8 @@ pub type ShmAdapter = LocalAdapter<Processes>;
 /// contexts of a task.
 #[derive(Clone)]
 pub struct Processes {
-    /// The tasks' processes by task, read once at wireup.
-    peers: Arc<[Peer]>,
+    /// The tasks' processes.
+    peers: Arc<Peers>,
     /// Whether another process may get this task's process number while the job goes on (PE2).
     may_be_reaped: bool,
     /// The other tasks identify this process by the value of this cell, and read it as long as the task lives (PE1,
@@ -99,8 +102,9 @@ impl LocalAdapter<Processes> {
         contexts: usize,
         get: GetMode,
     ) -> Result<Vec<Self>, AdapterError> {
-        let client = Client { name: "a client", contexts, asks: false };
-        Member::attach(fd, task, num_tasks, contexts, get, client).map(|(_, adapters)| adapters)
+        let client = Client { name: "a client", contexts, asks: false, spans_worlds: false };
+        let world = World::whole(task, num_tasks);
+        Member::attach(fd, world, contexts, get, client).map(|(_, adapters)| adapters)
     }
 
     /// Describes how one-sided reads are done, and why, for reports.
@@ -122,7 +126,7 @@ impl Processes {
 /// after the other.
 pub struct Member {
     segment: Segment,
-    task: TaskId,
+    world: World,
     fences: Fences,
     reach: Processes,
     /// How many contexts the task has beyond those that were asked for when the job started.
@@ -131,33 +135,31 @@ pub struct Member {
 
 impl Member {
     /// Attaches as [`LocalAdapter::attach_contexts`] does, for the first client, and returns the adapters of its contexts.
-    /// Each task of the job has so many `contexts`, and [`SPARE_CONTEXTS`](crate::adapters::SPARE_CONTEXTS) more.
+    /// It waits for the tasks of its world. Each task of the job has so many `contexts`, and
+    /// [`SPARE_CONTEXTS`](crate::adapters::SPARE_CONTEXTS) more.
     ///
     /// # Errors
     /// As there; those of [`Member::join`].
     pub fn attach(
         fd: OwnedFd,
-        task: TaskId,
-        num_tasks: usize,
+        world: World,
         contexts: usize,
         get: GetMode,
         client: Client<'_>,
     ) -> Result<(Self, Vec<ShmAdapter>), AdapterError> {
-        let layout = Layout::new(num_tasks, contexts)?;
-        if task as usize >= num_tasks {
-            let what = format!("rank {task} does not exist in a job of {num_tasks} ranks");
-            return Err(AdapterError::BadSegment { what });
-        }
+        let layout = Layout::new(world.universe, contexts)?;
+        world.check()?;
+        let task = world.task;
         let segment = mapping::map_as_task(&fd, layout)?;
         let spare = segment.layout().contexts() - contexts;
         clients::check_room(&segment, 0, client, spare)?;
         mapping::populate(&segment, task as usize, 0..client.contexts);
         wireup::claim(&segment, task)?;
-        clients::publish(&segment, task, 0, client);
+        clients::publish(&segment, &world, 0, client);
         let (reach, fences) =
-            wireup::agree(&segment, task, get).inspect_err(|_| declare_lost(&segment, task))?;
-        clients::compare(&segment, 0)?;
-        let member = Self { segment, task, fences, reach, spare };
+            wireup::agree(&segment, &world, get).inspect_err(|_| declare_lost(&segment, task))?;
+        clients::compare(&segment, &world, 0)?;
+        let member = Self { segment, world, fences, reach, spare };
         let adapters = member.adapters(0, client);
         Ok((member, adapters))
     }
@@ -178,17 +180,23 @@ impl Member {
     /// [`AdapterError::PeerLost`] if a task gave up meanwhile.
     pub fn join(&self, first: usize, client: Client<'_>) -> Result<Vec<ShmAdapter>, AdapterError> {
         self.check_room(first, client)?;
-        mapping::populate(&self.segment, self.task as usize, first..first + client.contexts);
-        clients::publish(&self.segment, self.task, first, client);
-        clients::meet(&self.segment.of_context(first), self.task)?;
-        clients::compare(&self.segment, first)?;
+        let (segment, world) = (&self.segment, &self.world);
+        mapping::populate(segment, world.task as usize, first..first + client.contexts);
+        clients::publish(segment, world, first, client);
+        clients::meet(&segment.of_context(first), world)?;
+        clients::compare(segment, world, first)?;
         Ok(self.adapters(first, client))
     }
 
     /// Returns whether all tasks of this host ask for checks of mistakes between them, as the client does whose first
     /// context is `first`.
     pub fn all_check(&self, first: usize) -> bool {
-        clients::all_ask(&self.segment, first)
+        clients::all_ask(&self.segment, self.world.places(), first)
+    }
+
+    /// Returns the task of this process with its world.
+    pub fn world(&self) -> &World {
+        &self.world
     }
 
     /// As [`LocalAdapter::one_sided_path`].
@@ -197,10 +205,14 @@ impl Member {
     }
 
     fn adapters(&self, first: usize, client: Client<'_>) -> Vec<ShmAdapter> {
+        let World { task, tasks, universe, .. } = &self.world;
         let contexts = first..first + client.contexts;
+        let running = tasks.end as usize;
+        let seen = if client.spans_worlds { *universe } else { running };
         let adapter = |context| {
             let segment = Arc::new(self.segment.of_context(context));
-            LocalAdapter::new(segment, self.task, self.fences, self.reach.clone())
+            let reach = self.reach.clone();
+            LocalAdapter::among((seen, running), segment, *task, self.fences, reach)
         };
         contexts.map(adapter).collect()
     }
@@ -242,7 +254,7 @@ impl Reach for Processes {
     ) -> Result<(), AdapterError> {
         // What is no address lies nowhere.
         let addr = key.number().unwrap_or_default();
-        self.peers[target as usize].read(target, addr.wrapping_add(offset), into)
+        self.peers.of(target)?.read(target, addr.wrapping_add(offset), into)
     }
 
     fn has_areas(&self) -> bool {
@@ -254,11 +266,12 @@ impl Reach for Processes {
     }
 
     fn write(&self, origin: TaskId, addr: u64, at: usize, from: SendRegion) -> io::Result<()> {
-        self.peers[origin as usize].write(addr.wrapping_add(at as u64), from)
+        let origin = self.peers.of(origin).map_err(io::Error::other)?;
+        origin.write(addr.wrapping_add(at as u64), from)
     }
 
     fn is_gone(&self, target: TaskId) -> bool {
-        self.peers[target as usize].is_gone()
+        self.peers.of(target).is_ok_and(Peer::is_gone)
     }
 }
 
@@ -272,7 +285,7 @@ impl LocalAdapter<Processes> {
     /// The entry for `target`'s process.
     fn peer_mut(&mut self, target: TaskId) -> &mut Peer {
         let peers = Arc::get_mut(&mut self.reach.peers);
-        &mut peers.expect("no other context knows the processes")[target as usize]
+        peers.expect("no other context knows the processes").known(target)
     }
 }
 

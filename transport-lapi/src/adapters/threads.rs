@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::adapter::{AdapterError, GetKind, Registered, TaskId};
 use crate::adapters::local::doorbell::Fences;
-use crate::adapters::local::layout::Layout;
+use crate::adapters::local::layout::{Layout, MAX_TASKS_PER_HOST};
 use crate::adapters::local::segment::Segment;
 use crate::adapters::local::{LocalAdapter, Reach};
 use crate::memory::region::{RecvPart, RecvRegion, RemoteKey, SendRegion};
@@ -67,6 +67,10 @@ pub fn job_with_contexts(
     num_tasks: usize,
     contexts: usize,
 ) -> Result<Vec<Vec<ThreadsAdapter>>, AdapterError> {
+    // They all start with the job.
+    if !(1..=MAX_TASKS_PER_HOST).contains(&num_tasks) {
+        return Err(AdapterError::HostTaskCount { asked: num_tasks, max: MAX_TASKS_PER_HOST });
+    }
     let layout = Layout::new(num_tasks, contexts)?;
     // AR1.
     let layout = if num_tasks == 1 { layout } else { layout.without_areas() };

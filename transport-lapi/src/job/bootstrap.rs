@@ -44,9 +44,10 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::adapter::{AdapterError, MAX_TASKS, TaskId};
-use crate::adapters::{MAX_CONTEXTS, MAX_TASKS_PER_HOST};
+use crate::adapters::{MAX_CONTEXTS, MAX_PLACES_PER_HOST, MAX_TASKS_PER_HOST};
 use crate::job::config::{self, ForeignLauncher, Lookup, Settings, Start};
 
+pub use crate::adapters::shm::World;
 pub use crate::platform::sys::monotonic_nanos;
 pub use control::Control;
 pub use exchange::{ExchangeError, Manager};
@@ -54,10 +55,8 @@ pub use exchange::{ExchangeError, Manager};
 /// A rank's place in its job, with what connects it.
 #[derive(Debug)]
 pub struct Membership {
-    /// Number of this task.
-    pub task: TaskId,
-    /// Number of tasks of the job, at most [`MAX_TASKS`], and [`MAX_TASKS_PER_HOST`] on each host.
-    pub num_tasks: usize,
+    /// This task among those of its job.
+    pub world: World,
     /// Number of contexts of each task that were asked for, at most [`MAX_CONTEXTS`]. There are
     /// [`SPARE_CONTEXTS`](crate::adapters::SPARE_CONTEXTS) more for further clients.
     pub contexts: usize,
@@ -67,6 +66,17 @@ pub struct Membership {
     pub table: Option<OwnedFd>,
     /// The connection to whoever started this rank.
     pub control: Control,
+}
+
+/// Where a rank is in its job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RankPlace {
+    /// The task among those of the job.
+    pub world: World,
+    /// Its number on its host.
+    pub local: TaskId,
+    /// The number of contexts of each task.
+    pub contexts: usize,
 }
 
 /// What a rank inherits (BS1).
@@ -190,8 +200,8 @@ const FRESH_START: &str = "start the program with mpjrun, or, for a program that
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Finds out how this process was started, and takes the inherited descriptors if it was launched, or meets the ranks of
-/// its host if a process manager has started them. Returns `None` for a process that was started alone, which is a job of one rank. Jobs of threads are made by
-/// [`crate::wireup::in_process`].
+/// its host if a process manager has started them. Returns `None` for a process that was started alone, which is a job
+/// of one rank. Jobs of threads are made by [`crate::wireup::in_process`].
 ///
 /// # Errors
 /// [`BootstrapError`]: a foreign launcher, damaged variables, or a second call.
@@ -206,13 +216,12 @@ pub fn detect(settings: &Settings) -> Result<Option<Membership>, BootstrapError>
             start => managed::join(start).map(Some),
         };
     }
-    let place = RankPlace::parse(&config::environment)?;
-    let taken = take_once(&TAKEN, || inherit::take(place.descriptors))?;
+    let Inherited { world, contexts, descriptors } = Inherited::parse(&config::environment)?;
+    let taken = take_once(&TAKEN, || inherit::take(descriptors))?;
     let Descriptors { segment, control, table } = taken;
-    let RankPlace { task, num_tasks, contexts, .. } = place;
-    let control = Control::new(task, control);
+    let control = Control::new(world.task, control);
     control.end_with_launcher().map_err(|source| BootstrapError::Watch { source })?;
-    Ok(Some(Membership { task, num_tasks, contexts, segment, table, control }))
+    Ok(Some(Membership { world, contexts, segment, table, control }))
 }
 
 /// Takes what connects this process to its job, unless it has been `taken` (BS2). A refusal leaves the descriptors
@@ -232,28 +241,29 @@ fn take_once<T>(
 /// Makes the job's descriptors close-on-exec if this process is a rank that has not taken them. For a process that is
 /// about to start a program which may belong to another job.
 pub fn withhold_descriptors() {
-    if let Ok(place) = RankPlace::parse(&config::environment) {
-        inherit::withhold(place.descriptors);
+    if let Ok(inherited) = Inherited::parse(&config::environment) {
+        inherit::withhold(inherited.descriptors);
     }
 }
 
-/// Returns the environment of rank `task` of the job called `job`, which is number `place` on its host. The job's tasks
-/// have `contexts` contexts, and inherit `descriptors`, which [`spawn::prepare`] passes. A variable without a value is
-/// not to be set.
+/// Returns the environment of the rank at `place` of the job called `job`, which inherits `descriptors`, as
+/// [`spawn::prepare`] passes them. A variable without a value is not to be set.
 pub fn rank_environment(
-    task: TaskId,
-    num_tasks: usize,
-    place: TaskId,
-    contexts: usize,
+    place: &RankPlace,
     job: &str,
     descriptors: Descriptors<BorrowedFd<'_>>,
-) -> [(&'static str, Option<String>); 8] {
+) -> [(&'static str, Option<String>); 11] {
     let Descriptors { segment, control, table } = descriptors;
+    let World { task, tasks, universe, parent } = &place.world;
+    let is_whole = tasks.len() == *universe;
     [
-        (config::RANK, Some(task.to_string())),
-        (config::SIZE, Some(num_tasks.to_string())),
-        (config::LOCAL_RANK, Some(place.to_string())),
-        (config::CONTEXTS, Some(contexts.to_string())),
+        (config::RANK, Some((task - tasks.start).to_string())),
+        (config::SIZE, Some(tasks.len().to_string())),
+        (config::UNIVERSE, (!is_whole).then(|| universe.to_string())),
+        (config::FIRST_TASK, parent.map(|_| tasks.start.to_string())),
+        (config::PARENT, parent.map(|parent| parent.to_string())),
+        (config::LOCAL_RANK, Some(place.local.to_string())),
+        (config::CONTEXTS, Some(place.contexts.to_string())),
         (config::JOB, Some(job.to_owned())),
         (config::SHM_FD, Some(segment.as_raw_fd().to_string())),
         (config::HOSTS_FD, table.map(|table| table.as_raw_fd().to_string())),
@@ -261,34 +271,45 @@ pub fn rank_environment(
     ]
 }
 
-/// Bytes that nobody can guess.
-fn random<const N: usize>() -> std::io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    let len = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    if len == N { Ok(bytes) } else { Err(std::io::ErrorKind::UnexpectedEof.into()) }
-}
-
 /// The job variables, parsed and checked against each other.
 #[derive(Debug, PartialEq, Eq)]
-struct RankPlace {
-    task: TaskId,
-    num_tasks: usize,
+struct Inherited {
+    world: World,
     contexts: usize,
     descriptors: Descriptors<i32>,
 }
 
-impl RankPlace {
+impl Inherited {
     fn parse(lookup: Lookup<'_>) -> Result<Self, BootstrapError> {
         let number = |variable, legal, expected| number(lookup, variable, legal, expected);
-        let has_table = lookup(config::HOSTS_FD).is_some();
-        let num_tasks = match has_table {
+        let is_set = |variable| lookup(variable).is_some();
+        let has_table = is_set(config::HOSTS_FD);
+        let size = match has_table {
             false => {
                 let expected = "a number of ranks from 1 to 256, as on one host";
                 number(config::SIZE, 1..=MAX_TASKS_PER_HOST, expected)?
             }
             true => number(config::SIZE, 1..=MAX_TASKS, "a number of ranks from 1 to 1048576")?,
         };
-        let task = number(config::RANK, 0..=num_tasks - 1, "a rank below MPJ_SIZE")?;
+        let rank = number(config::RANK, 0..=size - 1, "a rank below MPJ_SIZE")?;
+        let universe = match is_set(config::UNIVERSE) {
+            false => size,
+            true => {
+                let expected = "a number of ranks from MPJ_SIZE to 1024";
+                number(config::UNIVERSE, size..=MAX_PLACES_PER_HOST, expected)?
+            }
+        };
+        let (first, parent) = match is_set(config::PARENT) {
+            false => (0, None),
+            true => {
+                let expected = "the first of MPJ_SIZE tasks behind others below MPJ_UNIVERSE";
+                let first = number(config::FIRST_TASK, 1..=universe - size, expected)?;
+                let parent = number(config::PARENT, 0..=first - 1, "a task before MPJ_FIRST_TASK")?;
+                (first, Some(parent as TaskId))
+            }
+        };
+        let tasks = first as TaskId..(first + size) as TaskId;
+        let world = World { task: (first + rank) as TaskId, tasks, universe, parent };
         let contexts = contexts(lookup)?;
         let descriptor = |variable| {
             let expected = "the number of an inherited descriptor";
@@ -297,7 +318,7 @@ impl RankPlace {
         let (segment, control) = (descriptor(config::SHM_FD)?, descriptor(config::CTRL_FD)?);
         let table = has_table.then(|| descriptor(config::HOSTS_FD)).transpose()?;
         let descriptors = Descriptors { segment, control, table };
-        Ok(Self { task: task as TaskId, num_tasks, contexts, descriptors })
+        Ok(Self { world, contexts, descriptors })
     }
 }
 

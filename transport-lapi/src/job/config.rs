@@ -2,7 +2,7 @@
 //!
 //! `mpj` reads [`Settings`] once at init. [`crate::job::bootstrap`] reads the variables by which the launcher tells a
 //! process that it is a rank. The launcher prints [`SETTINGS`] as its manual. Parsers are pure: they take a lookup
-//! function, so that tests need not touch the environment.
+//! function, so that tests need not touch the environment. `written.rs` has what programs set themselves.
 //!
 //! - CF1: an unknown value is an error that lists the legal ones. It never falls back silently.
 //! - CF2: an empty value means the same as an unset variable.
@@ -11,6 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
 mod start;
+mod written;
 
 pub use crate::adapters::ofi::FabricChoice;
 pub use crate::adapters::shm::GetMode;
@@ -26,8 +27,23 @@ pub struct Setting {
     pub default: &'static str,
     /// The legal values, as listed in errors.
     pub legal: &'static str,
+    /// What the values are.
+    pub values: Values,
+    /// Whether all ranks of a job need the same value.
+    pub is_common: bool,
     /// What the setting decides.
     pub meaning: &'static str,
+}
+
+/// What the values of a setting are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Values {
+    /// The words of [`Setting::legal`], which commas divide.
+    Words,
+    /// Numbers.
+    Number,
+    /// Other texts.
+    Text,
 }
 
 /// `MPJ_BACKEND`.
@@ -35,12 +51,16 @@ pub const BACKEND: Setting = Setting {
     name: "MPJ_BACKEND",
     default: "auto",
     legal: "auto, eager, rendezvous",
+    values: Values::Words,
+    is_common: false,
     meaning: "protocol of messages: chosen by a table, data at once, or data on demand",
 };
 const EAGER_UP_TO: Setting = Setting {
     name: "MPJ_EAGER_UP_TO",
     default: "auto",
     legal: "auto, or a number of bytes up to 1G, with suffix K, M or G for powers of 1024",
+    values: Values::Text,
+    is_common: false,
     meaning: "with MPJ_BACKEND=auto: longest message whose data are sent at once, those of longer ones go on demand; \
               auto: what the table of --info says",
 };
@@ -48,18 +68,24 @@ const GET: Setting = Setting {
     name: "MPJ_GET",
     default: "auto",
     legal: "auto, cma, am",
+    values: Values::Words,
+    is_common: false,
     meaning: "how one-sided reads are done: best available, process_vm_readv, active messages",
 };
 const WAIT: Setting = Setting {
     name: "MPJ_WAIT",
     default: "adaptive",
     legal: "spin, adaptive, block",
+    values: Values::Words,
+    is_common: false,
     meaning: "how a blocked rank waits: never sleeps, spins briefly then sleeps, sleeps at once",
 };
 const SPIN: Setting = Setting {
     name: "MPJ_SPIN",
     default: "1000",
     legal: "a number of microseconds, at most 1000000",
+    values: Values::Number,
+    is_common: false,
     meaning: "how long an adaptive wait polls before it sleeps, where every rank has a processor; up to ten times as \
               long while sleeps turn out short",
 };
@@ -67,12 +93,16 @@ const EARLY_LIMIT: Setting = Setting {
     name: "MPJ_EARLY_LIMIT",
     default: "64M",
     legal: "a number of bytes, with suffix K, M or G for powers of 1024",
+    values: Values::Number,
+    is_common: true,
     meaning: "memory for messages that arrive before their receive, per peer",
 };
 const PROGRESS_THREAD: Setting = Setting {
     name: "MPJ_PROGRESS_THREAD",
     default: "0",
     legal: "0, 1",
+    values: Values::Words,
+    is_common: false,
     meaning: "1: a thread of each rank makes progress from the beginning, beside computation; 0: only once a future \
               waits, or the program asks for it",
 };
@@ -80,6 +110,8 @@ const SINGLETON: Setting = Setting {
     name: "MPJ_SINGLETON",
     default: "0",
     legal: "0, 1",
+    values: Values::Words,
+    is_common: true,
     meaning: "1: run as a job of one rank even when another launcher or a process manager started the process",
 };
 
@@ -88,6 +120,8 @@ pub const CHECK: Setting = Setting {
     name: "MPJ_CHECK",
     default: "auto",
     legal: "auto, 0, 1",
+    values: Values::Words,
+    is_common: true,
     meaning: "1: find mistakes between ranks, such as collective calls and messages that do not fit together, if all ranks \
               ask for it; auto: programs in Rust that were built with debug assertions, and tests, ask for it",
 };
@@ -95,6 +129,8 @@ const FABRIC: Setting = Setting {
     name: "MPJ_FABRIC",
     default: "auto",
     legal: "auto, PROVIDER, PROVIDER:DOMAIN, as fi_info names them",
+    values: Values::Text,
+    is_common: true,
     meaning: "network between hosts: the best that libfabric offers, or this one, such as tcp:eth0",
 };
 
@@ -102,6 +138,8 @@ const CONNECT_TIMEOUT: Setting = Setting {
     name: "MPJ_CONNECT_TIMEOUT",
     default: "30",
     legal: "a number of seconds from 1 to 86400",
+    values: Values::Number,
+    is_common: false,
     meaning: "how long a rank tries over TCP to reach one of another host for the first time, before the job ends",
 };
 
@@ -122,8 +160,14 @@ pub const SETTINGS: [Setting; 11] = [
 
 /// Rank of this process, set by the launcher.
 pub(crate) const RANK: &str = "MPJ_RANK";
-/// Number of ranks of the job, set by the launcher.
+/// Number of ranks of the world of this process, set by the launcher.
 pub(crate) const SIZE: &str = "MPJ_SIZE";
+/// Number of tasks that the job can have, set by the launcher where it is more than `MPJ_SIZE`.
+pub(crate) const UNIVERSE: &str = "MPJ_UNIVERSE";
+/// The first task of the world of a spawned process, set by the launcher.
+pub(crate) const FIRST_TASK: &str = "MPJ_FIRST_TASK";
+/// The task that has spawned this process, set by the launcher.
+pub(crate) const PARENT: &str = "MPJ_PARENT";
 /// Rank among those of this host, set by the launcher for programs that choose a device by it.
 pub(crate) const LOCAL_RANK: &str = "MPJ_LOCAL_RANK";
 /// Number of contexts of each rank, set by the launcher; 1 if unset.
@@ -141,8 +185,10 @@ pub(crate) const CTRL_FD: &str = "MPJ_CTRL_FD";
 pub const PROGRAM: &str = "MPJ_PROGRAM";
 
 /// All variables that the launcher sets for a rank. Programs that a rank starts outside its job do not get them.
-pub const JOB_VARIABLES: [&str; 9] =
-    [RANK, SIZE, LOCAL_RANK, CONTEXTS, JOB, SHM_FD, HOSTS_FD, CTRL_FD, PROGRAM];
+pub const JOB_VARIABLES: [&str; 12] = [
+    RANK, SIZE, UNIVERSE, FIRST_TASK, PARENT, LOCAL_RANK, CONTEXTS, JOB, SHM_FD, HOSTS_FD, CTRL_FD,
+    PROGRAM,
+];
 /// Identifies the test of several ranks that a process was started for, and the process that runs it. A test sets it
 /// for its launcher, which passes it to its ranks.
 pub const TEST: &str = "MPJ_TEST";
@@ -304,12 +350,12 @@ pub enum ConfigError {
 }
 
 impl Settings {
-    /// Reads the environment of this process.
+    /// Reads what the program has set by [`Setting::write`], and what else the environment of this process says.
     ///
     /// # Errors
     /// [`ConfigError::Unknown`] for the first variable whose value is not legal.
     pub fn from_env() -> Result<Self, ConfigError> {
-        Self::from_lookup(&environment)
+        Self::from_lookup(&in_force)
     }
 
     /// Reads the environment, overridden by variables that the launcher sets.
@@ -346,7 +392,7 @@ impl Settings {
 /// # Errors
 /// [`ConfigError::Unknown`].
 pub fn check() -> Result<Option<bool>, ConfigError> {
-    parse(&environment, &CHECK, choice, None)
+    parse(&in_force, &CHECK, choice, None)
 }
 
 /// Returns the environment entry that makes a rank choose `backend`.
@@ -391,7 +437,13 @@ pub fn program() -> Option<u32> {
     environment(PROGRAM)?.parse().ok()
 }
 
-/// The number of ranks of this process's job, if a launcher or a process manager has set it; known before the process joins the job.
+/// The name of this process's job, if a launcher has set it.
+pub fn job() -> Option<String> {
+    environment(JOB)
+}
+
+/// The number of ranks of this process's world, if a launcher or a process manager has set it; known before the process
+/// joins the job.
 pub fn size() -> Option<u32> {
     if is_rank() {
         return environment(SIZE)?.parse().ok();
@@ -416,6 +468,11 @@ pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// and no legal value contains.
 pub(crate) fn environment(name: &str) -> Option<String> {
     inherited(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+/// The value of a setting that this process has set, or else its variable.
+fn in_force(name: &str) -> Option<String> {
+    written::value(name).or_else(|| environment(name))
 }
 
 fn parse<T>(

@@ -4,6 +4,7 @@
 //! alone is a job of one task in memory of its own. Threads of one process share a segment there. The clients of a
 //! process share its place in the job, and take contexts from it one after the other.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::adapters::hosts::table::JobTable;
 use crate::adapters::hosts::table::SECRET_BYTES;
 use crate::adapters::hosts::{self, HostsAdapter, TableLosses};
 use crate::adapters::ofi::{Fabric, OfiAdapter, OfiEndpoint, Peers};
-use crate::adapters::shm::{self, Member, ShmAdapter};
+use crate::adapters::shm::{self, Member, ShmAdapter, World};
 use crate::adapters::threads;
 use crate::job::bootstrap::control::Endpoints;
 use crate::job::bootstrap::{self, BootstrapError, Control, Membership};
@@ -51,6 +52,12 @@ pub enum WireupError {
         /// The one before.
         failed: String,
     },
+    /// The client knows no other worlds, and the process was spawned.
+    #[error("{client} cannot join in a process that was spawned: only MPI can")]
+    Spawned {
+        /// The client.
+        client: String,
+    },
     /// The clients of this process leave their job, or have left it.
     #[error(
         "{client} cannot join, since this process has left its job: a client joins before the last one of those before \
@@ -67,6 +74,7 @@ pub enum WireupError {
 pub struct Client<'a> {
     name: &'a str,
     contexts: Option<usize>,
+    spans_worlds: bool,
 }
 
 impl<'a> Client<'a> {
@@ -79,7 +87,7 @@ impl<'a> Client<'a> {
     /// If the name is empty or longer than [`Client::MAX_NAME`].
     pub const fn new(name: &'a str) -> Self {
         assert!(!name.is_empty() && name.len() <= Self::MAX_NAME, "a client has a short name");
-        Self { name, contexts: Some(1) }
+        Self { name, contexts: Some(1), spans_worlds: false }
     }
 
     /// The same client with so many contexts.
@@ -95,9 +103,17 @@ impl<'a> Client<'a> {
         Self { contexts: None, ..self }
     }
 
+    /// The same client for tasks that communicate with those of other worlds, too: then [`Joined::world`] are some of the
+    /// tasks that its adapters know. Other clients know the tasks of their own world, and cannot be spawned.
+    #[must_use]
+    pub const fn spanning_worlds(self) -> Self {
+        Self { spans_worlds: true, ..self }
+    }
+
     fn of_job(self, contexts: usize, settings: &Settings) -> shm::Client<'a> {
         let asks = settings.check == Some(true);
-        shm::Client { name: self.name, contexts: self.contexts.unwrap_or(contexts), asks }
+        let Self { name, spans_worlds, .. } = self;
+        shm::Client { name, contexts: self.contexts.unwrap_or(contexts), asks, spans_worlds }
     }
 }
 
@@ -113,6 +129,10 @@ pub struct Joined {
     pub processors: Option<usize>,
     /// Whether this client asks for checks of mistakes between tasks on all of them ([`Settings::check`]).
     pub all_check: bool,
+    /// The tasks that were started together with this one.
+    pub world: Range<TaskId>,
+    /// The task that has spawned them, if one has.
+    pub parent: Option<TaskId>,
 }
 
 /// The place in its job that this process has taken for its clients.
@@ -167,8 +187,15 @@ pub fn connect(settings: &Settings, client: Client<'_>) -> Result<Joined, Wireup
                 let contexts = in_process(1, client.contexts.unwrap_or(1))?.remove(0);
                 let one_sided_path = "memory copy".to_owned();
                 let all_check = settings.check == Some(true);
-                let (control, processors) = (None, None);
-                return Ok(Joined { contexts, control, one_sided_path, processors, all_check });
+                return Ok(Joined {
+                    contexts,
+                    control: None,
+                    one_sided_path,
+                    processors: None,
+                    all_check,
+                    world: 0..1,
+                    parent: None,
+                });
             };
             let (process, joined) = Process::begin(membership, settings, client)?;
             *place = Place::Taken(Box::new(process));
@@ -192,15 +219,16 @@ impl Process {
         settings: &Settings,
         client: Client<'_>,
     ) -> Result<(Self, Joined), WireupError> {
-        let Membership { task, num_tasks, contexts, segment, table, control } = membership;
+        let Membership { world, contexts, segment, table, control } = membership;
         control.joined();
         let client = client.of_job(contexts, settings);
+        check_world(&world, client)?;
         let control = control.with_contexts(0..client.contexts);
-        let attach =
-            |place, here| Member::attach(segment, place, here, contexts, settings.get, client);
+        let (task, num_tasks) = (world.task, world.universe);
+        let attach = |world| Member::attach(segment, world, contexts, settings.get, client);
         let (member, adapters, network) = match table {
             None => {
-                let (member, local) = attach(task, num_tasks)?;
+                let (member, local) = attach(world)?;
                 (member, local.into_iter().map(AnyAdapter::from).collect(), None)
             }
             Some(table) => {
@@ -208,8 +236,8 @@ impl Process {
                 let (place, here) = check_place(&table, task, num_tasks, contexts)?;
                 let network = Network { table, fabric: Fabric::open(&settings.fabric)? };
                 let endpoints = network.announce(&control, client, 0)?;
-                let (member, local) =
-                    attach(place, here).map_err(|error| network.globally(error))?;
+                let here = World::whole(place, here);
+                let (member, local) = attach(here).map_err(|error| network.globally(error))?;
                 let adapters = network.reach(task, (local, endpoints), &control, settings)?;
                 (member, adapters, Some(network))
             }
@@ -243,6 +271,7 @@ impl Process {
             return Err(WireupError::After { client: name, failed });
         }
         let client = client.of_job(self.contexts, settings);
+        check_world(self.member.world(), client)?;
         let first = self.in_use;
         self.member.check_room(first, client)?;
         let left = || WireupError::Left { client: name.clone() };
@@ -279,7 +308,12 @@ impl Process {
         let (one_sided_path, processors) = (self.one_sided_path.clone(), config::processors());
         let of_hosts = |network: &Network| all_ask(&network.table, first);
         let all_check = self.member.all_check(first) && self.network.as_ref().is_none_or(of_hosts);
-        Joined { contexts, control: Some(control), one_sided_path, processors, all_check }
+        let World { tasks, parent, .. } = self.member.world();
+        // On several hosts there is one world.
+        let all = |network: &Network| 0..network.table.num_tasks() as TaskId;
+        let world = self.network.as_ref().map_or(tasks.clone(), all);
+        let (control, parent) = (Some(control), *parent);
+        Joined { contexts, control, one_sided_path, processors, all_check, world, parent }
     }
 }
 
@@ -329,6 +363,16 @@ impl Network {
     /// An error of the adapter of this host, with the numbers of the job.
     fn globally(&self, error: AdapterError) -> AdapterError {
         hosts::globally(&self.table.local_tasks(), error)
+    }
+}
+
+/// Refuses clients of a spawned process that know only their own world.
+fn check_world(world: &World, client: shm::Client<'_>) -> Result<(), WireupError> {
+    match world.parent {
+        Some(_) if !client.spans_worlds => {
+            Err(WireupError::Spawned { client: client.name.to_owned() })
+        }
+        _ => Ok(()),
     }
 }
 

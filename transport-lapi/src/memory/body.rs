@@ -194,7 +194,7 @@ impl Piece<'_> {
 
     /// Copies the bytes to the start of `into`, which has room for them.
     #[inline(always)]
-    pub(crate) fn copy_to(&self, mut into: RecvPart<'_>) {
+    pub fn copy_to(&self, mut into: RecvPart<'_>) {
         match self {
             Self::Span(region) => drop(into.store(0, region.foreign())),
             Self::Layout { layout, offset, len } => layout.pack(*offset, into.part(0, *len)),

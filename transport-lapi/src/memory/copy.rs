@@ -7,11 +7,15 @@
 //! lines well ahead of its moves, those that it reads and those that it writes. On other processors the string
 //! instruction takes less time for pieces of long messages, so [`copy_piece`] times both now and then.
 //!
+//! Memory in which other threads write at the same time has copies of its own (`shared.rs`). [`copy_long_atomically`] is
+//! for long bodies there, so the moves of the loop are in assembly (CA1).
+//!
 //! - CP1: while a loop copies the step at `at`, `at + STEP <= len`.
 //! - CP2: the moves behind the loop cover the last `STEP` bytes, `STEP <= len`, and rewrite with the same values what
 //!   the loop has copied of these.
 
 pub(crate) mod checks;
+mod shared;
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 mod trial;
 
@@ -21,6 +25,7 @@ use crate::memory::region::copy_short;
 use crate::platform::sys;
 
 pub(crate) use processor::{copy_long, copy_past_caches, copy_piece};
+pub(crate) use shared::{load_atomically, store_atomically};
 
 /// Where a piece of a long message is copied to. The times of copies to different places are compared apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +34,9 @@ pub(crate) enum Toward {
     Peer,
     /// Memory of the program, which is probably in this processor's caches.
     Program,
+    /// Memory that other threads may write at the same time, or out of it.
+    #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+    Shared,
 }
 
 /// The shortest body worth a call of [`copy_long`]: shorter ones are copied before a prefetch would help.
@@ -118,10 +126,8 @@ pub(crate) const PASSES_CACHES: bool = cfg!(all(target_arch = "x86_64", not(miri
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 #[expect(unsafe_code, reason = "vector moves and stores past the caches")]
 mod processor {
-    use std::arch::x86_64::{
-        __m128i, __m256i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128, _mm256_loadu_si256,
-        _mm256_store_si256, _mm256_storeu_si256,
-    };
+    use std::arch::asm;
+    use std::arch::x86_64::{__m128i, __m256i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
     use std::cell::RefCell;
     use std::ptr::copy_nonoverlapping;
     use std::time::Instant;
@@ -137,7 +143,7 @@ mod processor {
 
     thread_local! {
         /// By where the pieces go.
-        static TRIALS: RefCell<[Trial; 2]> = const { RefCell::new([Trial::new(), Trial::new()]) };
+        static TRIALS: RefCell<[Trial; 3]> = const { RefCell::new([const { Trial::new() }; 3]) };
     }
 
     /// The longest body that is copied by vectors: the longest piece of a message in a ring. How to copy more is left
@@ -179,18 +185,60 @@ mod processor {
             // SAFETY: the caller's promise.
             return unsafe { copy_short(from, to, len) };
         }
-        let (way, is_timed) = TRIALS.with_borrow_mut(|all| all[toward as usize].choose(len));
-        let start = is_timed.then(Instant::now);
         // SAFETY: the caller's promise.
-        unsafe {
+        timed(len, toward, |way| unsafe {
             match way {
                 Way::Vectors => copy_long(from, to, len),
                 Way::Library => copy_nonoverlapping(from, to, len),
             }
+        });
+    }
+
+    /// Copies between memory that other threads may access at the same time and memory that they do not write (CA1), as
+    /// fast as [`copy_piece`].
+    ///
+    /// # Safety
+    /// Both are valid for `len` bytes and do not overlap; only one of them is accessed by other threads, atomically.
+    pub(super) unsafe fn copy_long_atomically(from: *const u8, to: *mut u8, len: usize) {
+        let has_vectors = is_x86_feature_detected!("avx");
+        for at in (0..len).step_by(LONGEST) {
+            let (from, to, len) =
+                (from.wrapping_add(at), to.wrapping_add(at), LONGEST.min(len - at));
+            // SAFETY: the caller's promise; the processor has AVX where `by_vectors` is called.
+            let copy = |way| unsafe {
+                match way {
+                    Way::Vectors if has_vectors && len >= STEP => by_vectors(from, to, len),
+                    _ => by_string(from, to, len),
+                }
+            };
+            if len < TIMED { copy(Way::Vectors) } else { timed(len, Toward::Shared, copy) }
         }
+    }
+
+    /// Makes a copy of `len` bytes by the way that has taken less time for copies that go to such a place, and times it
+    /// now and then.
+    fn timed(len: usize, toward: Toward, copy: impl FnOnce(Way)) {
+        let (way, is_timed) = TRIALS.with_borrow_mut(|all| all[toward as usize].choose(len));
+        let start = is_timed.then(Instant::now);
+        copy(way);
         if let Some(start) = start {
             let took = start.elapsed();
             TRIALS.with_borrow_mut(|all| all[toward as usize].record(took));
+        }
+    }
+
+    /// Copies by the string instruction.
+    ///
+    /// # Safety
+    /// As [`copy_long_atomically`].
+    unsafe fn by_string(from: *const u8, to: *mut u8, len: usize) {
+        // SAFETY: the caller's promise; the direction flag is clear in all Rust code.
+        unsafe {
+            asm!(
+                "rep movsb",
+                inout("rsi") from => _, inout("rdi") to => _, inout("rcx") len => _,
+                options(nostack, preserves_flags)
+            );
         }
     }
 
@@ -215,11 +263,20 @@ mod processor {
                         prefetch_to_write(to.wrapping_add(at + line));
                     }
                 }
-                let (source, place) = (from.add(at), to.add(at));
-                let four = [0, 1, 2, 3].map(|i| _mm256_loadu_si256(source.add(i * VECTOR).cast()));
-                for (i, vector) in four.into_iter().enumerate() {
-                    _mm256_store_si256(place.add(i * VECTOR).cast(), vector);
-                }
+                asm!(
+                    "vmovdqu {one}, [{from}]",
+                    "vmovdqu {two}, [{from} + 32]",
+                    "vmovdqu {three}, [{from} + 64]",
+                    "vmovdqu {four}, [{from} + 96]",
+                    "vmovdqa [{to}], {one}",
+                    "vmovdqa [{to} + 32], {two}",
+                    "vmovdqa [{to} + 64], {three}",
+                    "vmovdqa [{to} + 96], {four}",
+                    from = in(reg) from.add(at), to = in(reg) to.add(at),
+                    one = out(ymm_reg) _, two = out(ymm_reg) _,
+                    three = out(ymm_reg) _, four = out(ymm_reg) _,
+                    options(nostack, preserves_flags)
+                );
                 at += STEP;
             }
             for behind in [STEP, STEP - VECTOR, 2 * VECTOR, VECTOR] {
@@ -236,7 +293,14 @@ mod processor {
     #[target_feature(enable = "avx")]
     unsafe fn copy_vector(from: *const u8, to: *mut u8) {
         // SAFETY: the caller's promise; neither move needs an aligned address.
-        unsafe { _mm256_storeu_si256(to.cast(), _mm256_loadu_si256(from.cast())) };
+        unsafe {
+            asm!(
+                "vmovdqu {vector}, [{from}]",
+                "vmovdqu [{to}], {vector}",
+                from = in(reg) from, to = in(reg) to, vector = out(ymm_reg) _,
+                options(nostack, preserves_flags)
+            );
+        }
     }
 
     /// Copies like [`copy_nonoverlapping`], but bypasses this processor's caches: bytes go to memory, and no line is
@@ -324,6 +388,18 @@ mod tests {
             for to_at in [0, 1, 31, 32, round % 64] {
                 check(copy_long, round % 7, to_at, len);
                 check(copy_direct, round % 7, to_at, len);
+            }
+        }
+    }
+
+    /// Of every length up to some lines, and of lengths that take each way of long copies.
+    #[test]
+    fn shared_bytes_are_copied_and_nothing_else() {
+        let lens = (0..=300).chain([1023, 1024, 4095, 16 << 10, (64 << 10) + 3, 200_000]);
+        for (round, len) in lens.filter(|&len| !cfg!(miri) || len <= 300).enumerate() {
+            for to_at in [0, 1, 4, round % 64] {
+                check(load_atomically, round % 7, to_at, len);
+                check(store_atomically, round % 7, to_at, len);
             }
         }
     }

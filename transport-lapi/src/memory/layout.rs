@@ -9,14 +9,15 @@
 //! - LAY2: the size of a layout, its bounds and their distance are at most `isize::MAX`; constructors refuse others.
 //! - LAY3: no part of a layout is empty, although a whole layout may be. So a layout has no more blocks than bytes.
 //!
-//! [`body`] defines the forms and their bounds, [`build`] chooses the form, [`walk`] copies, and [`overlap`] searches
-//! for bytes that are named twice.
+//! [`body`] defines the forms and their bounds, [`build`] chooses the form, [`walk`] copies, [`spans`] visits blocks,
+//! [`overlap`] searches for bytes that are named twice, and [`words`] is for messages that carry a layout.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::memory::body::{Sink, Source};
-use crate::memory::region::{RecvRegion, SendRegion};
+use crate::memory::region::{ForeignBytes, RecvPart, RecvRegion, SendRegion};
+use crate::memory::shared::SharedBytes;
 
 use self::body::Body;
 use self::build::Blocks;
@@ -26,7 +27,9 @@ mod body;
 mod build;
 mod overlap;
 mod show;
+mod spans;
 mod walk;
+mod words;
 
 /// Describes where the bytes of a message lie, by displacements from an origin that each message chooses.
 ///
@@ -84,6 +87,9 @@ pub enum LayoutError {
     /// The memory's address is null: LAPI's ORG_ADDR_NULL.
     #[error("the layout has bytes, but the memory is at address null")]
     Null,
+    /// Words do not describe a layout.
+    #[error("the words of a peer describe no layout")]
+    Words,
     /// A byte would be written twice: MPI calls such a receive erroneous (MPI-4.1 section 5.1).
     #[error("the layout names a byte twice, so it cannot be received into")]
     Overlap,
@@ -220,6 +226,11 @@ impl Layout {
         self.body.blocks
     }
 
+    /// Calls `visit` with displacement and length of each block, in the order of the message.
+    pub fn each_block(&self, mut visit: impl FnMut(isize, usize)) {
+        self.body.each_block(self.at, &mut visit);
+    }
+
     /// Makes a source of the bytes of this layout in `memory`. Displacement 0 is the byte `origin` of the memory, which
     /// may be outside it as long as no byte of the layout is.
     ///
@@ -267,6 +278,11 @@ impl Layout {
             return Err(LayoutError::Overlap);
         }
         Ok(Sink::layout(Placed { body: self.body.clone(), at, memory }))
+    }
+
+    /// Returns whether the layout names no byte more than once, as [`Layout::to_receive`] demands.
+    pub fn is_disjoint(&self) -> bool {
+        self.body.is_disjoint()
     }
 
     /// Copies bytes of the message, from `offset` on, out of `memory` into `into`. Returns how many were copied: as
@@ -324,6 +340,45 @@ impl Layout {
             walk::unpack(&self.body, at, memory, offset, &from[..len]);
         }
         Ok(len)
+    }
+
+    /// Like [`pack`](Self::pack), out of memory that other threads may write meanwhile.
+    ///
+    /// # Errors
+    /// [`LayoutError::Outside`].
+    pub fn load(
+        &self,
+        memory: SharedBytes<'_>,
+        origin: isize,
+        offset: usize,
+        into: RecvPart<'_>,
+    ) -> Result<(), LayoutError> {
+        if self.size() > 0 {
+            let at = self.first_byte(origin, false, memory.len())?;
+            walk::load(&self.body, at, memory, offset, into);
+        }
+        Ok(())
+    }
+
+    /// Like [`unpack`](Self::unpack), to memory that other threads may access meanwhile.
+    ///
+    /// # Errors
+    /// [`LayoutError::Outside`]; [`LayoutError::Overlap`].
+    pub fn store(
+        &self,
+        from: ForeignBytes<'_>,
+        offset: usize,
+        memory: SharedBytes<'_>,
+        origin: isize,
+    ) -> Result<(), LayoutError> {
+        if self.size() > 0 {
+            let at = self.first_byte(origin, false, memory.len())?;
+            if !self.body.is_disjoint() {
+                return Err(LayoutError::Overlap);
+            }
+            walk::store(&self.body, at, memory, offset, from);
+        }
+        Ok(())
     }
 
     /// Offset of the message's first byte in memory of `len` bytes. Fails unless all bytes lie inside.

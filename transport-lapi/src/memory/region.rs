@@ -98,13 +98,13 @@ impl SendRegion {
     /// The part `offset..offset + len`, clipped to the region.
     #[inline]
     pub fn part(&self, offset: usize, len: usize) -> Self {
-        let offset = offset.min(self.len);
-        Self { ptr: self.ptr.wrapping_add(offset), len: len.min(self.len - offset) }
+        let (offset, len) = clipped(self.len, offset, len);
+        Self { ptr: self.ptr.wrapping_add(offset), len }
     }
 
-    /// The bytes in a form that can only be copied: other code may write them meanwhile.
+    /// Returns the bytes in a form that can only be copied: other code may write them meanwhile.
     #[inline(always)]
-    pub(crate) fn foreign(&self) -> ForeignBytes<'_> {
+    pub fn foreign(&self) -> ForeignBytes<'_> {
         ForeignBytes { ptr: self.ptr, len: self.len, life: PhantomData }
     }
 }
@@ -148,7 +148,7 @@ impl<'a> RecvPart<'a> {
 
     /// Describes the bytes of a slice.
     #[inline(always)]
-    pub(crate) fn of_slice(bytes: &'a mut [u8]) -> Self {
+    pub fn of_slice(bytes: &'a mut [u8]) -> Self {
         Self { ptr: bytes.as_mut_ptr(), len: bytes.len(), life: PhantomData }
     }
 
@@ -232,16 +232,14 @@ impl<'a> RecvPart<'a> {
     /// Returns the part `offset..offset + len`, clipped to these bytes.
     #[inline(always)]
     pub fn part(&mut self, offset: usize, len: usize) -> RecvPart<'_> {
-        let offset = offset.min(self.len);
-        let (ptr, len) = (self.ptr.wrapping_add(offset), len.min(self.len - offset));
-        RecvPart { ptr, len, life: PhantomData }
+        let (offset, len) = clipped(self.len, offset, len);
+        RecvPart { ptr: self.ptr.wrapping_add(offset), len, life: PhantomData }
     }
 
     /// Copies as much of `from` to `offset` as fits, and returns how many bytes that was.
     #[inline(always)]
     pub fn store(&mut self, offset: usize, from: ForeignBytes<'_>) -> usize {
-        let offset = offset.min(self.len);
-        let len = from.len.min(self.len - offset);
+        let (offset, len) = clipped(self.len, offset, from.len);
         // SAFETY: G2 makes the memory writable by us alone; G3 keeps `from` mapped; the ranges lie within both, and a
         // peer's memory never overlaps a user's buffer.
         unsafe { copy_short(from.ptr, self.ptr.add(offset), len) };
@@ -343,8 +341,14 @@ impl RecvRegion {
     }
 }
 
+/// Clips the part `offset..offset + len` to `all` bytes. Returns its offset and its length.
+#[inline(always)]
+pub(super) fn clipped(all: usize, offset: usize, len: usize) -> (usize, usize) {
+    (offset.min(all), len.min(all.saturating_sub(offset)))
+}
+
 /// How many blocks of `block` bytes, of which one begins every `step` bytes, end within `len` bytes.
-fn blocks(len: usize, step: usize, block: usize) -> usize {
+pub(super) fn blocks(len: usize, step: usize, block: usize) -> usize {
     match len.checked_sub(block) {
         None => 0,
         Some(room) => room.checked_div(step).map_or(1, |steps| steps + 1),
@@ -400,11 +404,12 @@ impl<'a> ForeignBytes<'a> {
     /// Returns the part `offset..offset + len`, clipped to these bytes.
     #[inline]
     pub fn part(&self, offset: usize, len: usize) -> Self {
-        let offset = offset.min(self.len);
-        Self { ptr: self.ptr.wrapping_add(offset), len: len.min(self.len - offset), ..*self }
+        let (offset, len) = clipped(self.len, offset, len);
+        Self { ptr: self.ptr.wrapping_add(offset), len, ..*self }
     }
 
     /// Copies as many of the bytes into `into` as fit, and returns how many those were.
+    #[inline]
     pub fn copy_to(&self, into: &mut [u8]) -> usize {
         RecvPart::of_slice(into).store(0, *self)
     }

@@ -6,12 +6,16 @@
 //! when that is in place ([`crate::adapter::OneSided::Flush`]). The barrier of the global fence is a dissemination: in
 //! round `k`, a task signals the task `2^k` places above, and waits for the one `2^k` places below.
 
-use crate::adapter::WaitRecords;
+use std::ops::Range;
+
 use crate::adapter::waits::{Phase, Wait};
+use crate::adapter::{TaskId, WaitRecords};
 use crate::error::LapiError;
-use crate::progress::amsend::Outgoing;
+use crate::progress::amsend::{Outgoing, check_target};
 use crate::progress::awaited::Awaited;
 use crate::progress::context::Context;
+use crate::progress::handler::Next;
+use crate::progress::outbox::SendQueue;
 use crate::progress::session::Session;
 use crate::wire::Packet;
 
@@ -22,7 +26,7 @@ impl<S> Context<S> {
     /// # Errors
     /// Those of [`Context::wait`]; the loss of a task counts only if something may have been sent to it.
     pub fn fence(&self) -> Result<(), LapiError> {
-        self.fence_unless(|_| false, false).map(drop)
+        self.fence_unless(|_| false, None).map(drop)
     }
 
     /// A fence and a barrier over all tasks (LAPI_Gfence); every task calls it.
@@ -30,7 +34,7 @@ impl<S> Context<S> {
     /// # Errors
     /// [`LapiError::TgtPurged`] if a task is purged; those of [`Context::wait`].
     pub fn gfence(&self) -> Result<(), LapiError> {
-        self.gfence_unless(|_| false).map(drop)
+        self.gfence_unless(&(0..self.num_tasks() as TaskId), |_| false).map(drop)
     }
 
     /// [`Context::gfence`] for a task that has nothing left to do after it. Returns whether all tasks have arrived. It
@@ -40,20 +44,61 @@ impl<S> Context<S> {
     /// # Errors
     /// Those of [`Context::wait`].
     pub fn gfence_unless_dismissed(&self) -> Result<bool, LapiError> {
-        self.gfence_unless(|records| records.is_dismissed())
+        self.gfence_unless(&(0..self.num_tasks() as TaskId), |records| records.is_dismissed())
     }
 
-    fn gfence_unless(&self, is_dismissed: fn(&dyn WaitRecords) -> bool) -> Result<bool, LapiError> {
-        let (task, num_tasks) = (self.task() as usize, self.num_tasks());
-        self.session_to_wait()?.check_closed()?;
-        if !self.fence_unless(is_dismissed, true)? {
+    /// Ends the communication of this task in a job of several worlds: [`Context::gfence_unless_dismissed`] for the tasks
+    /// of its `world`, or [`Context::gfence`] if it is not `dismissible`; then it waits until the tasks of other worlds
+    /// with which it is `connected` have got that far, too, or are lost.
+    ///
+    /// # Errors
+    /// Those of [`Context::wait`]; the loss of a task counts only if it belongs to the world.
+    pub fn leave(
+        &self,
+        world: &Range<TaskId>,
+        connected: &[TaskId],
+        dismissible: bool,
+    ) -> Result<bool, LapiError> {
+        let is_dismissed: fn(&dyn WaitRecords) -> bool = match dismissible {
+            true => |records| records.is_dismissed(),
+            false => |_| false,
+        };
+        if !self.gfence_unless(world, is_dismissed)? {
             return Ok(false);
         }
-        for round in 0..num_tasks.next_power_of_two().trailing_zeros() {
-            let up = (task + (1 << round)) % num_tasks;
+        self.session_to_wait()?.losses.declare_end();
+        self.wait_for_others(is_dismissed, None, |session| {
+            let losses = &session.losses;
+            let has_ended = |task: &TaskId| losses.is_at_end(*task) || losses.is_lost(*task);
+            connected.iter().all(has_ended).then_some(())
+        })
+    }
+
+    /// Blocks until the adapter has all frames of everything that this context has started. So they reach targets that
+    /// look for them later, when this task may have ended.
+    ///
+    /// # Errors
+    /// Those of [`Context::wait`].
+    pub fn drain(&self) -> Result<(), LapiError> {
+        self.wait_for_others(|_| false, None, |session| session.has_drained().then_some(()))
+            .map(drop)
+    }
+
+    fn gfence_unless(
+        &self,
+        world: &Range<TaskId>,
+        is_dismissed: fn(&dyn WaitRecords) -> bool,
+    ) -> Result<bool, LapiError> {
+        let (tasks, place) = (world.len(), (self.task() - world.start) as usize);
+        self.session_to_wait()?.check_closed()?;
+        if !self.fence_unless(is_dismissed, Some(world))? {
+            return Ok(false);
+        }
+        for round in 0..tasks.next_power_of_two().trailing_zeros() {
+            let up = world.start + ((place + (1 << round)) % tasks) as TaskId;
             let signal = Packet::Barrier { round: round as u8 };
-            self.session_to_wait()?.engine.outbox.push(up as u32, Outgoing::Control(signal));
-            let have_come = self.wait_for_others(is_dismissed, true, |session| {
+            self.session_to_wait()?.engine.outbox.push(up, Outgoing::Control(signal));
+            let have_come = self.wait_for_others(is_dismissed, Some(world), |session| {
                 let seen = &mut session.engine.barrier[round as usize];
                 *seen = seen.checked_sub(1)?;
                 Some(())
@@ -62,44 +107,44 @@ impl<S> Context<S> {
                 return Ok(false);
             }
         }
-        self.wait_for_others(is_dismissed, true, |session| {
-            (session.engine.outbox.queued == 0).then_some(())
+        self.wait_for_others(is_dismissed, Some(world), |session| {
+            session.has_drained().then_some(())
         })
     }
 
     fn fence_unless(
         &self,
         is_dismissed: fn(&dyn WaitRecords) -> bool,
-        all: bool,
+        world: Option<&Range<TaskId>>,
     ) -> Result<bool, LapiError> {
         self.session_to_wait()?.start_fence();
-        self.wait_for_others(is_dismissed, all, |session| session.fence_done().then_some(()))
+        self.wait_for_others(is_dismissed, world, |session| session.fence_done().then_some(()))
     }
 
     /// Waits until `look` succeeds or this task is dismissed, and returns whether it was the former. The wait needs
-    /// `all` tasks, or only those that have not yet answered a fence.
+    /// the tasks of `world`, and those that have not yet answered a fence.
     fn wait_for_others(
         &self,
         is_dismissed: fn(&dyn WaitRecords) -> bool,
-        all: bool,
+        world: Option<&Range<TaskId>>,
         mut look: impl FnMut(&mut Session<S>) -> Option<()>,
     ) -> Result<bool, LapiError> {
         let look = |session: &mut Session<S>| match look(session) {
             Some(()) => Some(true),
             None => session.wait_records.as_deref().is_some_and(is_dismissed).then_some(false),
         };
-        self.wait_from(self.session_to_wait()?, &mut Others { look, all })
+        self.wait_from(self.session_to_wait()?, &mut Others { look, world })
     }
 }
 
 /// A wait for progress of other tasks.
-struct Others<F> {
+struct Others<'a, F> {
     look: F,
-    /// Whether all tasks are needed.
-    all: bool,
+    /// The tasks that are needed in any case.
+    world: Option<&'a Range<TaskId>>,
 }
 
-impl<S, F: FnMut(&mut Session<S>) -> Option<bool>> Awaited<S> for Others<F> {
+impl<S, F: FnMut(&mut Session<S>) -> Option<bool>> Awaited<S> for Others<'_, F> {
     type Answer = bool;
 
     fn look(&mut self, session: &mut Session<S>) -> Option<bool> {
@@ -107,8 +152,11 @@ impl<S, F: FnMut(&mut Session<S>) -> Option<bool>> Awaited<S> for Others<F> {
     }
 
     fn in_vain(&self, session: &Session<S>) -> Option<LapiError> {
-        if self.all {
-            return session.check_lost().and_then(|()| session.check_closed()).err();
+        if let Some(world) = self.world {
+            let lost = session.check_lost_of(world).and_then(|()| session.check_closed());
+            if let Err(error) = lost {
+                return Some(error);
+            }
         }
         let outbox = &session.engine.outbox;
         let mut needed = outbox.send_queues.iter().filter(|(_, queue)| queue.has_fences());
@@ -121,32 +169,82 @@ impl<S, F: FnMut(&mut Session<S>) -> Option<bool>> Awaited<S> for Others<F> {
 }
 
 impl<S> Session<S> {
-    fn start_fence(&mut self) {
-        let outbox = &mut self.engine.outbox;
-        for place in 0.. {
-            let Some(target) = outbox.send_queues.task_at(place) else { break };
-            let send_queue = &mut outbox.send_queues[target];
-            let (dirty, unflushed) = (send_queue.dirty, send_queue.unflushed);
-            if !send_queue.is_open() && !dirty && !unflushed {
-                // An earlier fence has reported the loss.
-                (send_queue.fences, send_queue.flushes) = (0, 0);
+    /// Begins a fence of everything that this context has started, or has started to `target`. Never blocks;
+    /// [`Session::is_fenced`] says whether the data is in place.
+    ///
+    /// # Errors
+    /// [`LapiError::Tgt`].
+    pub fn begin_fence(&mut self, target: Option<TaskId>) -> Result<(), LapiError> {
+        match target {
+            None => self.start_fence(),
+            Some(target) => {
+                check_target(target, self.engine.outbox.send_queues.num_tasks())?;
+                self.fence_target(target);
             }
-            send_queue.fences += u32::from(dirty);
-            send_queue.flushes += u32::from(unflushed);
-            if dirty {
-                outbox.push(target, Outgoing::Control(Packet::Fence));
-            }
-            if unflushed {
-                outbox.queue_flush(target, None);
-            }
-            let send_queue = &mut outbox.send_queues[target];
-            (send_queue.dirty, send_queue.unflushed) = (false, false);
         }
+        self.end_call(Next::Nothing);
+        Ok(())
+    }
+
+    /// Returns whether no fence is under way, or none of what was sent to `target`. Gets count whatever their target is.
+    ///
+    /// # Errors
+    /// The loss of a task that has not answered a fence.
+    pub fn is_fenced(&self, target: Option<TaskId>) -> Result<bool, LapiError> {
+        let outbox = &self.engine.outbox;
+        let mut asked = outbox.send_queues.iter().filter(|(task, queue)| {
+            queue.has_fences() && target.is_none_or(|target| *task == target)
+        });
+        match asked.next() {
+            None => Ok(outbox.gets.under_way() == 0),
+            Some(first) => std::iter::once(first)
+                .chain(asked)
+                .try_for_each(|(task, _)| outbox.check_lost(task))
+                .map(|()| false),
+        }
+    }
+
+    fn start_fence(&mut self) {
+        for place in 0.. {
+            let Some(target) = self.engine.outbox.send_queues.task_at(place) else { break };
+            self.fence_target(target);
+        }
+    }
+
+    fn fence_target(&mut self, target: TaskId) {
+        let outbox = &mut self.engine.outbox;
+        let send_queue = &mut outbox.send_queues[target];
+        let (dirty, unflushed) = (send_queue.dirty, send_queue.unflushed);
+        if !send_queue.is_open() && !dirty && !unflushed {
+            // An earlier fence has reported the loss.
+            (send_queue.fences, send_queue.flushes) = (0, 0);
+        }
+        send_queue.fences += u32::from(dirty);
+        send_queue.flushes += u32::from(unflushed);
+        if dirty {
+            outbox.push(target, Outgoing::Control(Packet::Fence));
+        }
+        if unflushed {
+            outbox.queue_flush(target, None);
+        }
+        let send_queue = &mut outbox.send_queues[target];
+        (send_queue.dirty, send_queue.unflushed) = (false, false);
     }
 
     fn fence_done(&self) -> bool {
         let outbox = &self.engine.outbox;
-        outbox.gets.under_way() == 0
-            && !outbox.send_queues.iter().any(|(_, queue)| queue.has_fences())
+        outbox.gets.under_way() == 0 && self.waits_only_for_ended(SendQueue::has_fences)
+    }
+
+    /// Whether no frame waits for the adapter but those to tasks that have left the job.
+    fn has_drained(&self) -> bool {
+        self.engine.outbox.queued == 0
+            || self.waits_only_for_ended(|queue| !queue.waiting.is_empty())
+    }
+
+    /// Whether every task whose send queue `waits` has left the job, so that it answers nothing.
+    fn waits_only_for_ended(&self, waits: fn(&SendQueue) -> bool) -> bool {
+        let mut waiting = self.engine.outbox.send_queues.iter().filter(|(_, queue)| waits(queue));
+        waiting.all(|(task, _)| self.losses.is_at_end(task))
     }
 }

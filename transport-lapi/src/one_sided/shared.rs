@@ -15,12 +15,12 @@ use parking_lot::Mutex;
 use crate::adapter::{SharedArea, TaskId};
 use crate::error::LapiError;
 use crate::memory::body::Source;
-use crate::memory::region::{RecvPart, RemoteRegion};
+use crate::memory::region::{ForeignBytes, RecvPart, RemoteRegion};
+use crate::memory::shared::SharedBytes;
 use crate::platform::fork::ProcessMark;
 use crate::progress::amsend::Sent;
 use crate::progress::area::{Free, rounded};
 use crate::progress::counter::CounterId;
-use crate::progress::direct::{load_atomically, store_atomically};
 use crate::progress::handler::Next;
 use crate::progress::session::Session;
 use crate::wire::RemoteCounters;
@@ -79,7 +79,8 @@ impl SharedMemory {
     pub fn read(&self, offset: usize, into: &mut [u8]) -> Result<(), LapiError> {
         let place = self.place(offset, into.len())?;
         // SAFETY: inside the mapping, which `area` holds; AR1 of `crate::adapters::local::area`.
-        unsafe { load_atomically(place, RecvPart::of_slice(into)) };
+        let bytes = unsafe { SharedBytes::new(place, into.len()) };
+        bytes.load(RecvPart::of_slice(into));
         fence(Ordering::Acquire);
         Ok(())
     }
@@ -91,7 +92,8 @@ impl SharedMemory {
     pub fn write(&self, offset: usize, from: &[u8]) -> Result<(), LapiError> {
         let place = self.place(offset, from.len())?;
         // SAFETY: as in `read`.
-        unsafe { store_atomically(from, place) };
+        let bytes = unsafe { SharedBytes::new(place, from.len()) };
+        bytes.store(ForeignBytes::from_slice(from));
         Ok(())
     }
 

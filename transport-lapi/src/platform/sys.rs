@@ -12,6 +12,16 @@ pub(crate) fn is_only_thread() -> bool {
     std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1)
 }
 
+/// Returns bytes that nobody can guess.
+///
+/// # Errors
+/// What the system answers.
+pub(crate) fn random<const N: usize>() -> std::io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let len = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    if len == N { Ok(bytes) } else { Err(std::io::ErrorKind::UnexpectedEof.into()) }
+}
+
 /// Returns the nanoseconds of a clock that launcher and ranks share, so that failures in different processes can be
 /// ordered.
 pub fn monotonic_nanos() -> u64 {

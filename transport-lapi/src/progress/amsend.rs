@@ -210,6 +210,13 @@ pub struct Step {
 }
 
 impl<S> Session<S> {
+    /// Returns the length of the longest `udata` that travels to `target` in one packet, in bytes; 0 if there is no such
+    /// task.
+    #[inline]
+    pub fn longest_packet(&self, target: TaskId) -> usize {
+        self.engine.outbox.send_queues.get(target as usize).map_or(0, |queue| queue.pieces.whole())
+    }
+
     /// Returns the lengths of `udata`, ascending, above which an amsend to `target` with a user header of `uhdr` bytes
     /// is sent in another way. There is none for a task that does not exist.
     pub fn steps(&self, target: TaskId, uhdr: usize) -> Vec<Step> {

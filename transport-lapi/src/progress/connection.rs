@@ -13,6 +13,8 @@
 //!   in either order. This side then sends nothing before its packet either, since operations wait in a queue. If the
 //!   other task is lost, its loss is noticed then.
 
+use std::ops::Range;
+
 use crate::adapter::{AdapterError, TaskId};
 use crate::error::LapiError;
 use crate::progress::amsend::Outgoing;
@@ -134,6 +136,16 @@ impl<S> Session<S> {
         match self.engine.connections.first_lost {
             Some(task) => Err(AdapterError::PeerLost { task }.into()),
             None => Ok(()),
+        }
+    }
+
+    /// [`Session::check_lost`] for these tasks.
+    pub(crate) fn check_lost_of(&self, tasks: &Range<TaskId>) -> Result<(), LapiError> {
+        match self.engine.connections.first_lost {
+            Some(first) if !tasks.contains(&first) => {
+                tasks.clone().try_for_each(|task| self.engine.outbox.check_lost(task))
+            }
+            _ => self.check_lost(),
         }
     }
 

@@ -42,7 +42,6 @@ use crate::job::config::{Settings, WaitMode};
 use crate::platform::fork::ProcessMark;
 use crate::platform::home;
 use crate::progress::awaited::{Awaited, Publication, Unnamed};
-use crate::progress::counter::CounterId;
 use crate::progress::engine::Engine;
 use crate::progress::hooks::{Hooks, Paused, Waiting};
 use crate::progress::lock::{Guard, Lock, Refusal};
@@ -53,15 +52,6 @@ use crate::progress::spin::{AdaptiveSpin, SpinBudget, SpinPolicy, Turn};
 /// Polls of a spin between two pauses. A message that arrives during a pause is seen only after it, so pauses are rare;
 /// the polls themselves touch several cache lines, which slows the loop enough.
 const POLLS_PER_PAUSE: u32 = 64;
-
-/// Polls of a spin between two prefetches of the memory of the next expected frames. Not at every poll of a short spin:
-/// while the peer writes the awaited one, both processors compete for the same lines, and between near processors that
-/// costs more than the prefetch saves.
-const POLLS_PER_FETCH: u32 = 4;
-
-/// From this turn of a spin on, every poll prefetches that memory: a near processor is about to answer, and for a
-/// distant one a late transfer costs more than the competition.
-const FETCHES_FROM: u32 = 12;
 
 /// The turn of a spin, a multiple of [`POLLS_PER_PAUSE`], at which a thread that has woken another one yields: the
 /// scheduler often puts the woken thread on this processor, where it would wait until the spin ends. It is so late that
@@ -261,6 +251,15 @@ impl<S> Context<S> {
     #[inline(always)]
     pub fn session(&self) -> Result<SessionGuard<'_, S>, LapiError> {
         self.session.lock().map_err(|refusal| self.refused(refusal)).and_then(SessionGuard::open)
+    }
+
+    /// [`Context::session`] for a thread that does not wait: `None` if another thread holds the session.
+    ///
+    /// # Errors
+    /// Those of [`Context::session`].
+    pub fn try_session(&self) -> Result<Option<SessionGuard<'_, S>>, LapiError> {
+        let session = self.session.try_lock().map_err(|refusal| self.refused(refusal))?;
+        session.map(SessionGuard::open).transpose()
     }
 
     /// [`Context::session`] for a wait (C5).
@@ -491,9 +490,7 @@ impl<S> Context<S> {
     /// One turn of a spin.
     #[inline(always)]
     fn spin(&self, session: &mut SessionGuard<'_, S>, turn: u32) {
-        if turn % POLLS_PER_FETCH == 0 || turn >= FETCHES_FROM {
-            session.adapter.while_waiting();
-        }
+        session.polled_in_vain(turn);
         if turn % POLLS_PER_PAUSE == 0 {
             std::hint::spin_loop();
             if turn == HAND_OVER && self.bell.has_woken() {
@@ -557,18 +554,6 @@ impl<S> Context<S> {
         publication.unpublish(session);
         self.answer(session);
         Ok(None)
-    }
-
-    /// Waits until the counter has reached `value`, subtracts `value`, and returns the remainder (LAPI_Waitcntr).
-    ///
-    /// # Errors
-    /// [`LapiError::CntrVal`] if `value < 1`; [`LapiError::CntrNull`] if there is no such counter;
-    /// those of [`Context::wait`].
-    pub fn waitcntr(&self, counter: CounterId, value: i64) -> Result<i64, LapiError> {
-        if value < 1 {
-            return Err(LapiError::CntrVal { value });
-        }
-        self.wait(|session| session.engine.outbox.counters.take(counter, value).transpose())?
     }
 }
 

@@ -10,6 +10,7 @@ use std::thread::Thread;
 
 use crate::adapter::TaskId;
 use crate::error::LapiError;
+use crate::progress::context::Context;
 use crate::progress::session::Session;
 
 /// Identifies a counter of one task: its index in the task's table.
@@ -249,6 +250,20 @@ impl<S> Session<S> {
         counters.value(counter)?;
         let listed = counters.listed.iter().filter(|listed| listed.counter == counter.0);
         Ok(listed.map(|listed| listed.status).collect())
+    }
+}
+
+impl<S> Context<S> {
+    /// Waits until the counter has reached `value`, subtracts `value`, and returns the remainder (LAPI_Waitcntr).
+    ///
+    /// # Errors
+    /// [`LapiError::CntrVal`] if `value < 1`; [`LapiError::CntrNull`] if there is no such counter;
+    /// those of [`Context::wait`].
+    pub fn waitcntr(&self, counter: CounterId, value: i64) -> Result<i64, LapiError> {
+        if value < 1 {
+            return Err(LapiError::CntrVal { value });
+        }
+        self.wait(|session| session.engine.outbox.counters.take(counter, value).transpose())?
     }
 }
 

@@ -9,12 +9,13 @@
 
 #![expect(unsafe_code, reason = "the areas are memory shared with peers")]
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::adapter::atomic::Operation;
 use crate::adapter::{SharedArea, TaskId};
 use crate::memory::body::Piece;
 use crate::memory::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
+use crate::memory::shared::SharedBytes;
 
 /// The areas of all tasks, as this task has them mapped.
 pub(crate) struct Direct {
@@ -78,7 +79,8 @@ impl Direct {
         fence(Ordering::Release);
         if target == self.own {
             // SAFETY: DP1; AR1 of `crate::adapters::local::area`.
-            unsafe { store_atomically(&body.to_vec(), at) };
+            let bytes = unsafe { SharedBytes::new(at, body.len()) };
+            bytes.store(ForeignBytes::from_slice(&body.to_vec()));
         } else {
             // SAFETY: DP1; the bytes are only copied (AR1).
             body.copy_to(unsafe { RecvPart::new(at, body.len()) });
@@ -91,7 +93,7 @@ impl Direct {
         let Some(at) = self.at(target, place, into.len() as u64) else { return false };
         if target == self.own {
             // SAFETY: DP1; AR1.
-            unsafe { load_atomically(at, into) };
+            unsafe { SharedBytes::new(at, into.len()) }.load(into);
         } else {
             // SAFETY: DP1; the bytes are only copied (AR1).
             into.store(0, unsafe { ForeignBytes::new(at, into.len()) });
@@ -194,49 +196,4 @@ unsafe fn apply(operation: Operation, at: *mut u8) -> Option<i64> {
             Operation::Bits64(op) => op.apply_to(AtomicU64::from_ptr(at.cast())),
         }
     })
-}
-
-/// Where the whole words of `len` bytes at `place` begin and end.
-fn words(place: *mut u8, len: usize) -> (usize, usize) {
-    let head = place.align_offset(size_of::<u64>()).min(len);
-    (head, len - (len - head) % size_of::<u64>())
-}
-
-/// Stores bytes by atomic operations: whole words where they are aligned, single bytes around them.
-///
-/// # Safety
-/// `place` is valid for the bytes, and others access them by atomic operations only.
-pub(crate) unsafe fn store_atomically(from: &[u8], place: *mut u8) {
-    let (head, tail) = words(place, from.len());
-    // SAFETY: the caller's promise; words are aligned.
-    unsafe {
-        for at in (0..head).chain(tail..from.len()) {
-            AtomicU8::from_ptr(place.add(at)).store(from[at], Ordering::Relaxed);
-        }
-        for (nth, word) in from[head..tail].chunks_exact(size_of::<u64>()).enumerate() {
-            let word = u64::from_ne_bytes(word.try_into().unwrap_or_default());
-            let at = place.add(head + nth * size_of::<u64>());
-            AtomicU64::from_ptr(at.cast()).store(word, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Fills `into` by loads like the stores of [`store_atomically`].
-///
-/// # Safety
-/// As there.
-pub(crate) unsafe fn load_atomically(place: *mut u8, mut into: RecvPart<'_>) {
-    const WORD: usize = size_of::<u64>();
-    let (head, tail) = words(place, into.len());
-    // SAFETY: the caller's promise; words are aligned.
-    unsafe {
-        for at in (0..head).chain(tail..into.len()) {
-            let byte = AtomicU8::from_ptr(place.add(at)).load(Ordering::Relaxed);
-            into.store(at, ForeignBytes::from_slice(&[byte]));
-        }
-        for at in (head..tail).step_by(WORD) {
-            let word = AtomicU64::from_ptr(place.add(at).cast()).load(Ordering::Relaxed);
-            into.store(at, ForeignBytes::from_slice(&word.to_ne_bytes()));
-        }
-    }
 }

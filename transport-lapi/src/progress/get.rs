@@ -14,7 +14,7 @@
 //!
 //! [`Get`] contains the whole state of a get, under its ticket, from its start to its end.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::adapter::{
     AdapterError, Advance, Begun, CooperativeCopy, GetKind, OneSided, TaskId, Ticket, Transfer,
@@ -45,6 +45,9 @@ pub(crate) struct Gets<S> {
     own: Slots<Get<S>>,
     /// Tickets of this task's gets that progress continues, in turn.
     turns: VecDeque<u32>,
+    /// Those that have no turn, since another get from their target is being shared: by target, from the oldest on. The
+    /// end of the one that leads gives the next one a turn, which then leads.
+    waiting: BTreeMap<TaskId, VecDeque<u32>>,
     /// Gets of other tasks, at most one for each origin.
     helped: VecDeque<SharedGet>,
 }
@@ -72,6 +75,8 @@ struct Get<S> {
     /// Buffer for the slice being read, if its destination is a layout.
     buffer: Vec<u8>,
     way: Way,
+    /// Whether others may wait for its end.
+    leads: bool,
     next: Next<S>,
     /// Counter of the target that is incremented when its memory has been read.
     tgt_cntr: Option<CounterId>,
@@ -98,7 +103,8 @@ pub(crate) fn at_once(kind: Option<GetKind>) -> usize {
 
 impl<S> Default for Gets<S> {
     fn default() -> Self {
-        Self { own: Slots::default(), turns: VecDeque::new(), helped: VecDeque::new() }
+        let (turns, waiting, helped) = Default::default();
+        Self { own: Slots::default(), turns, waiting, helped }
     }
 }
 
@@ -132,8 +138,21 @@ impl<S> Get<S> {
         tgt_cntr: Option<CounterId>,
     ) -> Self {
         let (len, stored, reading) = (into.len(), 0, 0);
-        let (way, buffer) = (Way::Messages, Vec::new());
-        Self { target, remote, offset, len, into, stored, reading, buffer, way, next, tgt_cntr }
+        let (way, leads, buffer) = (Way::Messages, false, Vec::new());
+        Self {
+            target,
+            remote,
+            offset,
+            len,
+            into,
+            stored,
+            reading,
+            buffer,
+            way,
+            leads,
+            next,
+            tgt_cntr,
+        }
     }
 
     /// Starts to read the next slice, of at most so many bytes. `Full` means that the adapter has no room for it now.
@@ -307,7 +326,7 @@ impl<S> Outbox<S> {
             };
             match adapter.cooperative_copy().filter(|_| !is_busy).map(share) {
                 Some(Begun::Shared(number)) => {
-                    get.way = Way::Shared;
+                    (get.way, get.leads) = (Way::Shared, true);
                     let (key, offset, len) = (get.remote.key, get.offset, get.len as u64);
                     let offer = Packet::GetShare { number, key, offset, len };
                     // The offer is sent in this round, so the first slice waits for the next one.
@@ -317,7 +336,11 @@ impl<S> Outbox<S> {
                 }
                 Some(Begun::Busy(region)) => {
                     *into = region;
-                    self.gets.turns.push_back(ticket);
+                    let waiting = self.gets.waiting.entry(target).or_default();
+                    match std::mem::take(&mut get.leads) {
+                        true => waiting.push_front(ticket),
+                        false => waiting.push_back(ticket),
+                    }
                     return false;
                 }
                 Some(Begun::Alone(region)) => *into = region,
@@ -410,6 +433,7 @@ impl<S> Outbox<S> {
         };
         let over = self.gets.own.numbers(is_over);
         self.gets.turns.retain(|ticket| !over.contains(ticket));
+        self.gets.waiting.remove(&lost);
         for ticket in over {
             self.end_get(ticket, self.check_lost(lost));
         }
@@ -468,7 +492,13 @@ impl<S> Outbox<S> {
     }
 
     fn end_get(&mut self, ticket: u32, outcome: Result<(), LapiError>) {
-        let Some(Get { target, next, tgt_cntr, .. }) = self.gets.own.remove(ticket) else { return };
+        let Some(get) = self.gets.own.remove(ticket) else { return };
+        let Get { target, next, tgt_cntr, leads, .. } = get;
+        let waiting = self.gets.waiting.get_mut(&target).filter(|_| leads);
+        if let Some(ticket) = waiting.and_then(VecDeque::pop_front) {
+            self.gets.own.get_mut(ticket).expect("it waits").leads = true;
+            self.gets.turns.push_back(ticket);
+        }
         match outcome {
             Ok(()) => self.has_got(target, next, tgt_cntr),
             Err(error) => self.fail(next, error),

@@ -8,7 +8,8 @@
 //! store (X3). From then on every thread takes the mutex, which is called the *gate*.
 //!
 //! - X1: `bias` changes from nobody to the mark of one thread, and from there to the same mark with the revoked bit,
-//!   for ever. Only the holder of the gate stores it.
+//!   for ever, unless a revoker that does not wait finds the owner inside: it gives the bias back before it releases the
+//!   gate. Only the holder of the gate stores it.
 //! - X2: only the owner stores `held`, so the owner's own reads of it are exact. The owner holds the lock by bias while
 //!   `held` is set and it has seen its bias unrevoked after setting it. The closure that [`Guard::unlocked`] runs may
 //!   take the lock, since the guard has released it; the closure has released it again when it ends.
@@ -155,6 +156,52 @@ impl<T> Lock<T> {
             self.leave_by_bias();
         }
         self.enter_by_gate(mine)
+    }
+
+    /// Takes the lock, unless another thread holds it.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub(crate) fn try_lock(&self) -> Result<Option<Guard<'_, T>>, Refusal> {
+        let mine = thread_mark();
+        // As in `lock`, of which every message passes no more functions than it must.
+        if self.bias.load(Ordering::Relaxed) == mine && !self.is_held() {
+            self.held.store(true, Ordering::Relaxed);
+            FENCES.light();
+            if self.bias.load(Ordering::Relaxed) == mine {
+                return Ok(Some(Guard::new(self, None)));
+            }
+            self.leave_by_bias();
+        }
+        if self.is_fork() {
+            return Err(Refusal::Fork);
+        }
+        if self.is_inside(mine) {
+            return Err(Refusal::Inside);
+        }
+        let Some(gate) = self.gate.try_lock() else { return Ok(None) };
+        let bias = self.bias.load(Ordering::Relaxed);
+        let is_biased = bias != NOBODY && bias != mine && !is_revoked(bias);
+        if is_biased && !self.try_revoke(bias) {
+            return Ok(None);
+        }
+        Ok(Some(Guard::new(self, self.settle(gate, mine))))
+    }
+
+    /// Takes the bias back if the owner is outside, and returns whether it was. The caller holds the gate.
+    fn try_revoke(&self, owner: usize) -> bool {
+        if self.is_held() {
+            return false;
+        }
+        self.bias.store(owner | REVOKED, Ordering::Relaxed);
+        if FENCES.heavy().is_err() {
+            std::thread::sleep(SETTLED);
+        }
+        let is_outside = !self.is_held();
+        if !is_outside {
+            self.bias.store(owner, Ordering::Relaxed);
+        }
+        is_outside
     }
 
     /// Whether this process is a fork of the one that made the lock (X8).

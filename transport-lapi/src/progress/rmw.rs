@@ -14,7 +14,7 @@ use crate::progress::outbox::Outbox;
 use crate::wire::Packet;
 
 /// Added to the number of an operation in a packet if the variable has 64 bits.
-const WIDE: u8 = 4;
+const WIDE: u8 = 8;
 
 impl Operation {
     /// Number and operands for the target.
@@ -26,6 +26,9 @@ impl Operation {
                 RmwOp::FetchAndOr(value) => (1, [bits(value), 0]),
                 RmwOp::Swap(value) => (2, [bits(value), 0]),
                 RmwOp::CompareAndSwap { expected, new } => (3, [bits(expected), bits(new)]),
+                RmwOp::FetchAndAnd(value) => (4, [bits(value), 0]),
+                RmwOp::FetchAndXor(value) => (5, [bits(value), 0]),
+                RmwOp::CompareAndFetch { expected, new } => (6, [bits(expected), bits(new)]),
             }
         }
         match self {
@@ -45,6 +48,9 @@ impl Operation {
                 1 => RmwOp::FetchAndOr(first),
                 2 => RmwOp::Swap(first),
                 3 => RmwOp::CompareAndSwap { expected: first, new: second },
+                4 => RmwOp::FetchAndAnd(first),
+                5 => RmwOp::FetchAndXor(first),
+                6 => RmwOp::CompareAndFetch { expected: first, new: second },
                 _ => return None,
             })
         }
@@ -144,12 +150,15 @@ mod tests {
                 0 => RmwOp::FetchAndAdd(first),
                 1 => RmwOp::FetchAndOr(first),
                 2 => RmwOp::Swap(first),
-                _ => RmwOp::CompareAndSwap { expected: first, new: second },
+                3 => RmwOp::FetchAndAnd(first),
+                4 => RmwOp::FetchAndXor(first),
+                5 => RmwOp::CompareAndSwap { expected: first, new: second },
+                _ => RmwOp::CompareAndFetch { expected: first, new: second },
             }
         }
         prop_oneof![
-            (0_u8..4, any::<[i32; 2]>()).prop_map(|(kind, [a, b])| of(kind, a, b).into()),
-            (0_u8..4, any::<[i64; 2]>()).prop_map(|(kind, [a, b])| of(kind, a, b).into()),
+            (0_u8..7, any::<[i32; 2]>()).prop_map(|(kind, [a, b])| of(kind, a, b).into()),
+            (0_u8..7, any::<[i64; 2]>()).prop_map(|(kind, [a, b])| of(kind, a, b).into()),
         ]
     }
 
@@ -158,7 +167,12 @@ mod tests {
         match operation {
             Operation::Bits64(RmwOp::FetchAndAdd(value)) => (before.wrapping_add(value), before),
             Operation::Bits64(RmwOp::FetchAndOr(value)) => (before | value, before),
+            Operation::Bits64(RmwOp::FetchAndAnd(value)) => (before & value, before),
+            Operation::Bits64(RmwOp::FetchAndXor(value)) => (before ^ value, before),
             Operation::Bits64(RmwOp::Swap(value)) => (value, before),
+            Operation::Bits64(RmwOp::CompareAndFetch { expected, new }) => {
+                (if before == expected { new } else { before }, before)
+            }
             Operation::Bits64(RmwOp::CompareAndSwap { expected, new }) => {
                 match before == expected {
                     true => (new, 1),
@@ -171,7 +185,13 @@ mod tests {
                 let (after, result) = match op {
                     RmwOp::FetchAndAdd(value) => (before.wrapping_add(value), wide(before)),
                     RmwOp::FetchAndOr(value) => (before | value, wide(before)),
+                    RmwOp::FetchAndAnd(value) => (before & value, wide(before)),
+                    RmwOp::FetchAndXor(value) => (before ^ value, wide(before)),
                     RmwOp::Swap(value) => (value, wide(before)),
+                    RmwOp::CompareAndFetch { expected, new } if before == expected => {
+                        (new, wide(before))
+                    }
+                    RmwOp::CompareAndFetch { .. } => (before, wide(before)),
                     RmwOp::CompareAndSwap { expected, new } if before == expected => (new, 1),
                     RmwOp::CompareAndSwap { .. } => (before, 0),
                 };
@@ -188,7 +208,7 @@ mod tests {
         }
 
         #[test]
-        fn unknown_operations_are_refused(number in 8_u8.., operands: [u64; 2]) {
+        fn unknown_operations_are_refused(number in 16_u8.., operands: [u64; 2]) {
             prop_assert_eq!(Operation::decode(number, operands), None);
         }
 
@@ -199,6 +219,9 @@ mod tests {
             let operation = match operation {
                 Operation::Bits64(RmwOp::CompareAndSwap { new, .. }) if matches => {
                     Operation::Bits64(RmwOp::CompareAndSwap { expected: before, new })
+                }
+                Operation::Bits64(RmwOp::CompareAndFetch { new, .. }) if matches => {
+                    Operation::Bits64(RmwOp::CompareAndFetch { expected: before, new })
                 }
                 other => other,
             };

@@ -15,7 +15,7 @@ use crate::progress::handler::{HeaderHandler, Next, ShortHandler};
 use crate::progress::hooks::Hooks;
 use crate::progress::outbox::Outbox;
 use crate::progress::report::ErrorHandler;
-use crate::progress::spin::AdaptiveSpin;
+use crate::progress::spin::{AdaptiveSpin, fetches};
 use crate::wire::{self, MAX_HANDLERS};
 
 /// Pause between two checks of whether a peer has finished its last write into this task's memory.
@@ -176,6 +176,15 @@ impl<S> Session<S> {
         Ok(())
     }
 
+    /// Does what helps the frames that are expected next. For callers that poll by [`Session::progress`] and find nothing,
+    /// `turn` times in a row; waits do this themselves.
+    #[inline(always)]
+    pub fn polled_in_vain(&mut self, turn: u32) {
+        if fetches(turn) {
+            self.adapter.while_waiting();
+        }
+    }
+
     /// Makes memory of this task readable by the other tasks' gets, until [`Session::deregister`]. Send the result to
     /// the tasks that need to read it.
     ///
@@ -238,6 +247,13 @@ impl<S> Session<S> {
         self.adapter.detach()
     }
 
+    /// Publishes where the client's counters are in this process, for the launcher, which reads them there while the job
+    /// runs: they begin with the words of [`MessageTotals`](crate::bootstrap::control::MessageTotals). They stay there as
+    /// long as the context.
+    pub fn publish_counters(&self, address: usize) {
+        self.wait_records.iter().for_each(|records| records.count_at(address as u64));
+    }
+
     /// How often a process outside the job has asked for this task's queues.
     pub(crate) fn inquiries(&self) -> u32 {
         self.wait_records.as_ref().map_or(0, |records| records.inquiries())
@@ -267,6 +283,13 @@ impl<S> Session<S> {
             .send_queues
             .get(target as usize)
             .is_some_and(|send_queue| send_queue.reads > 0)
+    }
+
+    /// Returns whether the adapter reads and writes memory of `target`, as it describes it, without its help.
+    pub fn accesses(&self, target: TaskId, remote: &RemoteRegion) -> [bool; 2] {
+        let queue = self.engine.outbox.send_queues.get(target as usize);
+        let queue = queue.filter(|_| !remote.direct.is_none());
+        queue.map_or([false; 2], |queue| [queue.reads > 0, queue.puts])
     }
 
     /// Returns what the adapter can do with `target`; `None` if there is no such task.
@@ -303,6 +326,7 @@ impl<S> Drop for Session<S> {
             self.hooks.take().into_iter().for_each(Hooks::forget);
             return self.engine.forget_thread();
         }
+        self.publish_counters(0);
         self.engine.join_thread();
         self.engine.abandon(&mut self.adapter);
         while !self.try_settle() {

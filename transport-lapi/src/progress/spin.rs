@@ -29,6 +29,21 @@ const YIELDS: u32 = 50;
 /// before it polls all tasks once. What a wait needs may depend on further tasks, and those may need this one.
 pub(crate) const ALONE: u32 = 8 * (SHORT_SPIN + 1);
 
+/// Polls of a spin between two prefetches of the memory of the next expected frames. Not at every poll of a short spin:
+/// while the peer writes the awaited one, both processors compete for the same lines, and between near processors that
+/// costs more than the prefetch saves.
+const POLLS_PER_FETCH: u32 = 4;
+
+/// From this turn of a spin on, every poll prefetches that memory: a near processor is about to answer, and for a
+/// distant one a late transfer costs more than the competition.
+const FETCHES_FROM: u32 = 12;
+
+/// Whether a spin prefetches that memory after `turn` polls in vain.
+#[inline(always)]
+pub(crate) fn fetches(turn: u32) -> bool {
+    turn % POLLS_PER_FETCH == 0 || turn >= FETCHES_FROM
+}
+
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {

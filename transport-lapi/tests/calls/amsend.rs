@@ -451,6 +451,7 @@ fn messages_are_cut_as_frames_allow() {
             let session = context.session().unwrap();
             assert_eq!(session.state, [true, false]);
             let steps = session.steps(context.task(), 0);
+            assert_eq!(session.longest_packet(context.task()), steps[1].bytes);
             let above =
                 |bytes| steps.iter().find(|step| step.bytes == bytes).map(|step| step.above);
             assert_eq!((above(4096), above(128 << 10)), (Some("in pieces"), None));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use transport_lapi::{Amsend, Arrival, HeaderAction, Next};
+use transport_lapi::{Amsend, Arrival, HeaderAction, LapiError, Next};
 
 use crate::support::buffers::{Landing, pattern, source};
 use crate::support::job::{Kind, run};
@@ -49,6 +49,43 @@ fn after_a_fence_the_data_is_in_place() {
                         let landing = of_task(&landings, target)[me as usize];
                         assert!(landing.holds(pattern(seed, len)), "{kind:?}: {len} bytes");
                     }
+                }
+                context.gfence().unwrap();
+            },
+        );
+    }
+}
+
+/// The same by a fence that does not block, of one target.
+#[test]
+fn a_fence_begins_and_ends_without_a_wait() {
+    for kind in Kind::ALL {
+        let landings: Landings = (0..2).map(|_| Landing::new(LONG)).collect();
+        let states = landings.clone();
+        run(
+            kind,
+            2,
+            move |_| states.clone(),
+            move |context| {
+                context.session().unwrap().addr_set(1, store).unwrap();
+                context.gfence().unwrap();
+                if context.task() == 0 {
+                    let mut session = context.session().unwrap();
+                    let call = Amsend::new(1, 1, &[], source(pattern(3, LONG)));
+                    let _ = session.amsend(call).unwrap();
+                    session.begin_fence(Some(1)).unwrap();
+                    assert!(session.is_fenced(Some(0)).unwrap(), "nothing was sent to task 0");
+                    assert!(!session.is_fenced(Some(1)).unwrap(), "task 1 has not answered");
+                    assert!(!session.is_fenced(None).unwrap());
+                    assert!(matches!(
+                        session.begin_fence(Some(2)),
+                        Err(LapiError::Tgt { target: 2, num_tasks: 2 })
+                    ));
+                    drop(session);
+                    context
+                        .wait(|session| session.is_fenced(Some(1)).unwrap().then_some(()))
+                        .unwrap();
+                    assert!(landings[0].holds(pattern(3, LONG)), "{kind:?}");
                 }
                 context.gfence().unwrap();
             },

@@ -57,6 +57,12 @@ fn all_operations_of_both_sizes() {
                     assert_eq!(wide(RmwOp::FetchAndOr(0b0101)), 0b1010);
                     let swap = |expected, new| RmwOp::CompareAndSwap { expected, new };
                     assert_eq!(wide(swap(0b1010, 1)), 0, "a boolean, not the old value");
+                    let fetch = |expected, new| RmwOp::CompareAndFetch { expected, new };
+                    assert_eq!(wide(fetch(0b1010, 1)), 0b1111, "the old value");
+                    assert_eq!(wide(fetch(0b1111, 0b0110)), 0b1111);
+                    assert_eq!(wide(RmwOp::FetchAndXor(0b1101)), 0b0110);
+                    assert_eq!(wide(RmwOp::FetchAndAnd(0b1110)), 0b1011);
+                    assert_eq!(wide(RmwOp::Swap(0b1111)), 0b1010);
                     assert_eq!(wide(swap(0b1111, -5)), 1);
                     let narrow = |op: RmwOp<i32>| result(context, remote, 1, 20, op);
                     assert_eq!(narrow(RmwOp::FetchAndAdd(i32::MAX)), 0);

@@ -61,7 +61,7 @@ fn places_outside_of_registered_memory() {
         scene.packet(&Head::new(BODY, 0, 1).field(10_000), pattern(1, 10_000));
         scene.progress();
         let add = [key, offset, 1, 0];
-        let head = add.iter().fold(Head::new(RMW, 4, 5), |head, &word| head.field(word));
+        let head = add.iter().fold(Head::new(RMW, 8, 5), |head, &word| head.field(word));
         let unregistered = Violation::UnregisteredRmw;
         scene.expect(&head, &[], unregistered);
     }
@@ -84,7 +84,7 @@ fn places_outside_of_registered_memory() {
         let unregistered = Violation::UnregisteredGetv;
         scene.expect(&request(SINGLE, 0, &words), &[], unregistered);
     }
-    let unknown = [key, 0, 1, 0].iter().fold(Head::new(RMW, 9, 5), |head, &word| head.field(word));
+    let unknown = [key, 0, 1, 0].iter().fold(Head::new(RMW, 15, 5), |head, &word| head.field(word));
     scene.expect(&unknown, &[], Violation::UnregisteredRmw);
     assert!(landing.holds(&[]), "nothing was written");
     scene.expect_service();

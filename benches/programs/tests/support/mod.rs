@@ -12,6 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mpj_bench_programs::one_sided::{Epoch, Memory, Operation, Windows};
 use mpj_bench_programs::order::Effort;
 use mpj_bench_programs::{
     Failure, Job, Order, Post, Program, Record, Runtime, Sample, Series, Unit, worker,
@@ -21,6 +22,8 @@ use mpj_bench_programs::{
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Programs have tags from 0.
 const COLLECTIVE: i32 = -1;
+const POST: i32 = -2;
+const COMPLETE: i32 = -3;
 
 /// What is done to the messages that rank 1 sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,11 +56,21 @@ pub fn run(ranks: usize, order: &Order, fault: Fault) -> Result<Vec<Sample>, Fai
     let (store, begin) = (Store::default(), Instant::now());
     let (orders, mut records) = (std::slice::from_ref(order), Vec::new());
     thread::scope(|scope| {
-        let rank = |rank| Threads { rank, ranks, store: &store, begin, fault: Cell::new(fault) };
+        let rank = |rank| Threads {
+            rank,
+            ranks,
+            store: &store,
+            begin,
+            fault: Cell::new(fault),
+            made: Cell::new(0),
+        };
         for other in (1..ranks).map(rank) {
-            scope.spawn(move || other.store.ends(worker::run(&other, orders, &mut |_| {})));
+            scope.spawn(move || {
+                other.store.ends(worker::run_with_windows(&other, orders, &mut |_| {}))
+            });
         }
-        store.ends(worker::run(&rank(0), orders, &mut |record| records.push(record.clone())));
+        let emit = &mut |record: &Record| records.push(record.clone());
+        store.ends(worker::run_with_windows(&rank(0), orders, emit));
     });
     let inside = store.inside.into_inner().expect("no rank panics");
     if let Some(failure) = inside.failure {
@@ -111,6 +124,8 @@ struct Inside {
     failure: Option<Failure>,
     /// Ranks that have come to a barrier, of all barriers together.
     arrived: usize,
+    /// The memory of ranks 0 and 1, by window.
+    windows: Vec<[Vec<u8>; 2]>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -165,6 +180,8 @@ struct Threads<'job> {
     store: &'job Store,
     begin: Instant,
     fault: Cell<Fault>,
+    /// Windows so far.
+    made: Cell<usize>,
 }
 
 impl Threads<'_> {
@@ -319,5 +336,104 @@ impl Runtime for Threads<'_> {
         let blocks = data.chunks(block).enumerate();
         blocks.for_each(|(to, block)| self.put(block, to, COLLECTIVE));
         self.take_blocks(into, block)
+    }
+}
+
+impl Windows for Threads<'_> {
+    type Window = usize;
+
+    fn window(&self, len: usize, _: Memory) -> Result<usize, Failure> {
+        self.barrier()?;
+        let window = self.made.replace(self.made.get() + 1);
+        if self.rank == 0 {
+            self.store.change(|inside| inside.windows.push([vec![0; len], vec![0; len]]));
+        }
+        self.barrier()?;
+        Ok(window)
+    }
+
+    fn free(&self, _: usize) -> Result<(), Failure> {
+        self.barrier()
+    }
+
+    fn local<R>(&self, window: &mut usize, body: impl FnOnce(&mut [u8]) -> R) -> R {
+        body(&mut self.store.lock().windows[*window][self.rank])
+    }
+
+    fn lock_all(&self, _: &usize) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn unlock_all(&self, _: &usize) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn access(
+        &self,
+        window: &usize,
+        epoch: Epoch,
+        operation: Operation,
+        data: &[u8],
+        result: &mut [u8],
+    ) -> Result<(), Failure> {
+        match epoch {
+            Epoch::Flush | Epoch::Lock => self.operate(*window, operation, data, result),
+            Epoch::Fence => {
+                self.barrier()?;
+                self.operate(*window, operation, data, result);
+                self.barrier()?;
+            }
+            Epoch::Pscw => {
+                self.take(&mut [], 1, POST)?;
+                self.operate(*window, operation, data, result);
+                self.put(&[], 1, COMPLETE);
+            }
+        }
+        Ok(())
+    }
+
+    fn expose(&self, _: &usize, epoch: Epoch) -> Result<(), Failure> {
+        match epoch {
+            Epoch::Flush | Epoch::Lock => {}
+            Epoch::Fence => {
+                self.barrier()?;
+                self.barrier()?;
+            }
+            Epoch::Pscw => {
+                self.put(&[], 0, POST);
+                self.take(&mut [], 0, COMPLETE)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Threads<'_> {
+    fn operate(&self, window: usize, operation: Operation, data: &[u8], result: &mut [u8]) {
+        self.store.change(|inside| {
+            let memory = &mut inside.windows[window][1];
+            let len = memory.len();
+            if operation.reads() {
+                result.copy_from_slice(memory);
+            }
+            match operation {
+                Operation::Get => {}
+                Operation::Put => memory.copy_from_slice(data),
+                Operation::CompareAndSwap if data[len..] == memory[..] => {
+                    memory.copy_from_slice(&data[..len]);
+                }
+                Operation::CompareAndSwap => {}
+                _ => {
+                    let mut sums = bytemuck::pod_collect_to_vec::<u8, u64>(memory);
+                    let summands = bytemuck::pod_collect_to_vec::<u8, u64>(data);
+                    sums.iter_mut().zip(summands).for_each(|(sum, it)| *sum = sum.wrapping_add(it));
+                    memory.copy_from_slice(bytemuck::cast_slice(&sums));
+                }
+            }
+            if self.fault.get() != Fault::None {
+                let spoilt = if operation.reads() { result } else { &mut memory[..] };
+                spoilt[len / 2] ^= 0x80;
+            }
+        });
     }
 }

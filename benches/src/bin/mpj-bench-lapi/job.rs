@@ -5,28 +5,28 @@ use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
 use std::time::Instant;
 
+use mpj_bench::transfers::memory::Memory;
+use mpj_bench::transfers::{By, Transfers, WINDOW};
 use mpj_bench_programs::{Failure, Job};
 use transport_lapi::bootstrap::Control;
 use transport_lapi::config::Settings;
 use transport_lapi::wireup::{self, Client, Joined};
 use transport_lapi::{
     Amsend, Arrival, Context, CounterId, ForeignBytes, HeaderAction, IN_PLACE_FROM, InlineHandler,
-    LapiError, Next, Options, Outbox, RemoteRegion, SendRegion, Session, TaskId,
+    LapiError, Next, Options, Outbox, Put, RemoteRegion, Rmw, RmwOp, SendRegion, Session, TaskId,
 };
 
-use crate::memory::Memory;
-
 /// The handler of measured messages. Their user header is the place of the data in the target's memory.
-pub const MESSAGE: u8 = 1;
+const MESSAGE: u8 = 1;
 /// The handler of messages that it looks at and does not store.
-pub const LOOK: u8 = 3;
+const LOOK: u8 = 3;
 /// The handler of words that tasks exchange between measurements.
 const WORD: u8 = 2;
-/// Looks at the memory between two rounds of progress.
-const LOOKS: u32 = 64;
 
 /// The bytes of each of the two memories of a task.
 const MEMORY: usize = 8 << 20;
+/// The contexts of a task, if the job has as many.
+const CONTEXTS: usize = 3;
 
 /// What the handlers of a task know.
 pub struct State {
@@ -45,14 +45,20 @@ pub struct State {
 /// One task of the job.
 pub struct LapiJob {
     context: Context<State>,
+    /// Further contexts, which only streams use.
+    others: Vec<Context<State>>,
     control: Option<Control>,
     begin: Instant,
-    /// The memory that this task sends from. Both memories are in the shared area, so puts, gets and additions have ended
-    /// when their calls return.
-    pub out: Memory,
+    /// The memory that this task sends from. Both memories are in the shared area, so puts, gets and additions have
+    /// ended when their calls return.
+    out: Memory,
     /// The memory that others write to.
-    pub into: Memory,
-    region: RemoteRegion,
+    into: Memory,
+    /// The other one of tasks 0 and 1, and its memory.
+    peer: TaskId,
+    remote: RemoteRegion,
+    /// Counts the windows of puts at their target.
+    stored: CounterId,
 }
 
 /// Makes an error of the transport one of the program.
@@ -67,20 +73,27 @@ impl LapiJob {
     /// An error of the transport.
     pub fn join() -> Result<Self, Failure> {
         let settings = Settings::from_env().map_err(failed)?;
+        let client = Client::new("bench").with_contexts(CONTEXTS);
         let Joined { contexts, control, processors, .. } =
-            wireup::connect(&settings, Client::new("bench")).map_err(failed)?;
-        let adapter = contexts.into_iter().next().expect("a task has at least one context");
+            wireup::connect(&settings, client).map_err(failed)?;
         let Settings { wait, spin, .. } = settings;
         let options = Options { processors, wait, spin, ..Options::default() };
-        let (into, words) = (Memory::EMPTY, Vec::new());
-        let state = State { into, arrived: 0, seen: 0, under_way: 0, words };
-        let context = Context::init(adapter, state, options);
+        let mut contexts = contexts.into_iter().map(|adapter| -> Result<_, LapiError> {
+            let (into, words) = (Memory::EMPTY, Vec::new());
+            let state = State { into, arrived: 0, seen: 0, under_way: 0, words };
+            let context = Context::init(adapter, state, options.clone());
+            let mut session = context.session()?;
+            session.state.words = vec![VecDeque::new(); context.num_tasks()];
+            session.addr_set(MESSAGE.into(), long_message)?;
+            session.addr_set_short(MESSAGE.into(), short_message)?;
+            session.addr_set_short(LOOK.into(), look)?;
+            session.addr_set_short(WORD.into(), word)?;
+            drop(session);
+            Ok(context)
+        });
+        let context = contexts.next().expect("a task has a context").map_err(failed)?;
+        let others = contexts.collect::<Result<_, _>>().map_err(failed)?;
         let mut session = context.session().map_err(failed)?;
-        session.state.words = vec![VecDeque::new(); context.num_tasks()];
-        session.addr_set(MESSAGE.into(), long_message).map_err(failed)?;
-        session.addr_set_short(MESSAGE.into(), short_message).map_err(failed)?;
-        session.addr_set_short(LOOK.into(), look).map_err(failed)?;
-        session.addr_set_short(WORD.into(), word).map_err(failed)?;
         // Half of the area for each memory, in a large job.
         let most = match session.alloc_shared(usize::MAX) {
             Err(LapiError::AreaExhausted { longest, .. }) => MEMORY.min(longest / 2),
@@ -90,27 +103,15 @@ impl LapiJob {
         let (out, own) = (area()?, area()?);
         let (out, into, region) = (Memory::of_area(&out), Memory::of_area(&own), own.region());
         session.state.into = into;
+        let stored = session.counter();
         drop(session);
-        let begin = Instant::now();
-        let job = Self { context, control, begin, out, into, region };
+        let (begin, peer, remote) = (Instant::now(), TaskId::from(context.task() == 0), region);
+        let mut job = Self { context, others, control, begin, out, into, peer, remote, stored };
         // Messages may arrive only when every task has set its handlers.
         job.barrier()?;
+        let regions = job.regions(region)?;
+        job.remote = regions.get(peer as usize).copied().unwrap_or(region);
         Ok(job)
-    }
-
-    /// Returns the number of this task.
-    pub fn task(&self) -> TaskId {
-        self.context.task()
-    }
-
-    /// Returns `size`, the length of a message.
-    ///
-    /// # Errors
-    /// The memory is shorter.
-    pub fn inside(&self, size: usize) -> Result<usize, Failure> {
-        let most = self.into.len();
-        let long = || Failure::new(format_args!("--sizes up to {}M, not {size}", most >> 20));
-        (size <= most).then_some(size).ok_or_else(long)
     }
 
     /// Starts operations: `start` gets the session.
@@ -118,110 +119,20 @@ impl LapiJob {
     /// # Errors
     /// An error of the transport.
     #[inline]
-    pub fn start<R, E: std::fmt::Display>(
+    fn start<R, E: std::fmt::Display>(
         &self,
         start: impl FnOnce(&mut Session<State>) -> Result<R, E>,
     ) -> Result<R, Failure> {
         start(&mut *self.context.session().map_err(failed)?).map_err(failed)
     }
 
-    /// Checks the byte that this task has looked at last.
-    ///
-    /// # Errors
-    /// It is another one, or an error of the transport.
-    pub fn check_seen(&self, expected: u8) -> Result<(), Failure> {
-        match self.start(|session| Ok::<_, Failure>(session.state.seen))? {
-            seen if seen == expected => Ok(()),
-            seen => Err(Failure::new(format_args!("saw {seen:#04x} instead of {expected:#04x}"))),
-        }
-    }
-
-    /// Sends a message (LAPI_Amsend) to the handler [`MESSAGE`], whose `word` is the place of the data in the target's
-    /// memory, or, in one packet, to [`LOOK`]. With `in_place` the target copies long data from where it lies.
+    /// Returns the memory of each task. Collective.
     ///
     /// # Errors
     /// An error of the transport.
-    #[inline]
-    pub fn send(
-        &self,
-        handler: u8,
-        target: TaskId,
-        word: u64,
-        data: SendRegion,
-        in_place: bool,
-    ) -> Result<(), Failure> {
-        self.start(|session| {
-            let in_place = in_place && data.len() >= IN_PLACE_FROM;
-            if !in_place && session.try_amsend(target, handler, word, data) {
-                return Ok(());
-            }
-            session.state.under_way += 1;
-            let uhdr = word.to_le_bytes();
-            let call = Amsend::new(target, handler, &uhdr, data);
-            session.amsend(Amsend { on_origin: ENDED, in_place, ..call }).map(drop)
-        })
-    }
-
-    /// Waits for so many messages, and until those of this task have left.
-    ///
-    /// # Errors
-    /// An error of the transport.
-    #[inline]
-    pub fn take(&self, messages: u64) -> Result<(), Failure> {
-        self.wait(|state| {
-            let have_come = state.arrived >= messages;
-            if have_come {
-                state.arrived -= messages;
-            }
-            have_come
-        })
-    }
-
-    /// Makes progress until `is_there` holds and the messages of this task have left.
-    ///
-    /// # Errors
-    /// An error of the transport.
-    #[inline]
-    pub fn wait(&self, mut is_there: impl FnMut(&mut State) -> bool) -> Result<(), Failure> {
-        let over = |session: &mut Session<State>| {
-            (session.state.under_way == 0 && is_there(&mut session.state)).then_some(())
-        };
-        self.context.wait(over).map_err(failed)
-    }
-
-    /// Watches this task's memory until `is_there` holds. Nobody needs this task's progress meanwhile, so it makes some
-    /// now and then only.
-    ///
-    /// # Errors
-    /// An error of the transport.
-    #[inline]
-    pub fn watch(&self, mut is_there: impl FnMut() -> bool) -> Result<(), Failure> {
-        let mut looks = 0_u32;
-        while !is_there() {
-            std::hint::spin_loop();
-            looks = looks.wrapping_add(1);
-            if looks % LOOKS == 0 {
-                self.start(|session| session.progress())?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits until a counter has reached `events`, and subtracts them (LAPI_Waitcntr).
-    ///
-    /// # Errors
-    /// An error of the transport.
-    pub fn count(&self, counter: CounterId, events: usize) -> Result<(), Failure> {
-        self.context.waitcntr(counter, events as i64).map(drop).map_err(failed)
-    }
-
-    /// Returns the registered memory of each task. Collective.
-    ///
-    /// # Errors
-    /// An error of the transport.
-    pub fn regions(&self) -> Result<Vec<RemoteRegion>, Failure> {
+    fn regions(&self, own: RemoteRegion) -> Result<Vec<RemoteRegion>, Failure> {
         let mut all = vec![[0; 8]; self.context.num_tasks()];
-        for (nth, word) in self.region.to_words().into_iter().enumerate() {
+        for (nth, word) in own.to_words().into_iter().enumerate() {
             for (words, word) in all.iter_mut().zip(self.exchange(word)?) {
                 words[nth] = word;
             }
@@ -300,6 +211,117 @@ fn word(
 ) -> Option<(InlineHandler<State>, u64)> {
     state.words[origin as usize].push_back(word);
     None
+}
+
+impl Transfers for LapiJob {
+    fn memories(&self) -> [Memory; 2] {
+        [self.out, self.into]
+    }
+
+    /// Sends a message (LAPI_Amsend) to the handler [`MESSAGE`], whose word is the place of the data in the target's
+    /// memory, or, in one packet, to [`LOOK`].
+    #[inline]
+    fn send(&self, by: By, place: usize, size: usize) -> Result<(), Failure> {
+        let handler = if by == By::Look { LOOK } else { MESSAGE };
+        let (word, data) = (place as u64, self.out.source(place, size));
+        self.start(|session| {
+            let in_place = by == By::Message { in_place: true } && size >= IN_PLACE_FROM;
+            if !in_place && session.try_amsend(self.peer, handler, word, data) {
+                return Ok(());
+            }
+            session.state.under_way += 1;
+            let uhdr = word.to_le_bytes();
+            let call = Amsend::new(self.peer, handler, &uhdr, data);
+            session.amsend(Amsend { on_origin: ENDED, in_place, ..call }).map(drop)
+        })
+    }
+
+    #[inline]
+    fn take(&self, messages: u64) -> Result<(), Failure> {
+        take(&self.context, messages)
+    }
+
+    fn seen(&self) -> Result<u8, Failure> {
+        self.start(|session| Ok::<_, Failure>(session.state.seen))
+    }
+
+    #[inline]
+    fn put(&self, place: usize, size: usize, is_last: bool) -> Result<(), Failure> {
+        let data = self.out.source(place, size);
+        // Made where it is used: what follows a put is then a constant, as in a program that puts into a shared area.
+        // Otherwise it would be stored for the call and loaded again, which is not what is measured.
+        let call = || Put::new(self.peer, self.remote, place as u64, data);
+        if is_last {
+            let tgt_cntr = Some(self.stored);
+            return self.start(|session| session.put(Put { tgt_cntr, ..call() })).map(drop);
+        }
+        self.start(|session| session.put(call())).map(drop)
+    }
+
+    fn take_puts(&self) -> Result<(), Failure> {
+        self.context.waitcntr(self.stored, 1).map(drop).map_err(failed)
+    }
+
+    fn progress(&self) -> Result<(), Failure> {
+        self.start(|session| session.progress()).map(drop)
+    }
+
+    #[inline]
+    fn get(&self, size: usize) -> Result<(), Failure> {
+        let into = self.out.landing(0, size).expect("it is inside");
+        self.start(|session| session.get(self.peer, self.remote, 0, into, Next::Nothing))
+    }
+
+    #[inline]
+    fn add(&self) -> Result<i64, Failure> {
+        // Made where it is used, as in `put`.
+        let call = || Rmw::new(self.peer, self.remote, 0, RmwOp::FetchAndAdd(1_i64));
+        Ok(self.start(|session| session.rmw(call()))?.expect("it is in the shared area"))
+    }
+
+    fn contexts(&self) -> usize {
+        1 + self.others.len()
+    }
+
+    fn stream(&self, context: usize, windows: u64) -> Result<(), Failure> {
+        let context = context.checked_sub(1).map_or(&self.context, |nth| &self.others[nth]);
+        let send = || {
+            let data = self.out.source(0, size_of::<u64>());
+            let mut session = context.session().map_err(failed)?;
+            if !session.try_amsend(self.peer, LOOK, 0, data) {
+                let sent = session.amsend(Amsend::new(self.peer, LOOK, &[0; 8], data));
+                let _ = sent.map_err(failed)?;
+            }
+            Ok::<_, Failure>(())
+        };
+        for _ in 0..windows {
+            match self.context.task() {
+                0 => {
+                    (0..WINDOW).try_for_each(|_| send())?;
+                    take(context, 1)?;
+                }
+                _ => {
+                    take(context, WINDOW as u64)?;
+                    send()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Waits for so many messages, and until those of this task have left.
+#[inline]
+fn take(context: &Context<State>, messages: u64) -> Result<(), Failure> {
+    let over = |session: &mut Session<State>| {
+        let State { under_way, arrived, .. } = &mut session.state;
+        let have_come = *under_way == 0 && *arrived >= messages;
+        if have_come {
+            *arrived -= messages;
+        }
+        have_come.then_some(())
+    };
+    context.wait(over).map_err(failed)
 }
 
 impl Job for LapiJob {

@@ -2,11 +2,10 @@
 //! starts it through `mpjrun`.
 
 mod job;
-mod memory;
-mod transfers;
 
 use std::process::ExitCode;
 
+use mpj_bench::transfers;
 use mpj_bench_programs::worker;
 
 use job::LapiJob;

@@ -165,25 +165,32 @@ fn candidates(
     conduct: &Conduct,
     tell: &mut impl FnMut(String),
 ) -> Result<Vec<Contender>, String> {
-    let transport = options.of_transport()?;
+    let apart = options.apart()?;
+    let transport = apart.filter(|benchmark| benchmark.is_of_transport());
     let over_network = conduct.hosts.are_several();
     let mpj = programs("mpj-bench-rank")?;
-    let mut all = match transport {
+    let mut all = match apart {
+        Some(Benchmark::Rma) => Vec::new(),
         None => options.backend.iter().map(|backend| Contender::mpj(&mpj, backend)).collect(),
         Some(_) => {
             vec![Contender::transport("lapi", "transport-lapi", programs("mpj-bench-lapi")?)]
         }
     };
-    if transport == Some(Benchmark::Am2) {
-        all.insert(0, Contender::transport("am2", "am2", programs("mpj-bench-am2")?));
+    for (above, id) in [(Benchmark::Am2, "am2"), (Benchmark::Pami, "pami")] {
+        if transport == Some(above) {
+            let programs = programs(&format!("mpj-bench-{id}"))?;
+            all.insert(0, Contender::transport(id, id, programs));
+        }
     }
     for name in &options.peer {
         match (name.as_str(), transport.map(Benchmark::name)) {
             (SELF, _) => {
                 // Tables compare this backend with peers.
                 let auto = all.iter().find(|contender| contender.info.id == "auto");
-                let again = auto.unwrap_or(&all[0]).again();
-                all.push(again);
+                match auto.or(all.first()).map(Contender::again) {
+                    Some(again) => all.push(again),
+                    None => tell("self is what was given before, here nothing".to_owned()),
+                }
             }
             (UCX, Some(_)) => match ucx::find() {
                 Ok((tool, label)) => {
@@ -192,9 +199,9 @@ fn candidates(
                 Err(failure) => tell(failure.to_string()),
             },
             (UCX, None) => {
-                tell("ucx is a peer of lapi and am2, not of MPI's benchmarks".to_owned())
+                tell("ucx is a peer of lapi, am2 and pami, not of MPI's benchmarks".to_owned())
             }
-            (FABRIC, None) if over_network => {
+            (FABRIC, None) if over_network && apart.is_none() => {
                 all.push(Contender::fabric(programs("mpj-bench-fabric")?));
             }
             (FABRIC, _) => {

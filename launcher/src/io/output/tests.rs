@@ -76,4 +76,10 @@ fn nothing_is_added_in_a_job_of_one_rank() {
     printer.push(Source { stream: Stream::Err, ..ONE }, "", b"error\n");
     assert_eq!(waiting(&printer), "oneerror\n");
     assert!(printer.passes(ONE));
+    // It spawns others.
+    printer.share();
+    printer.push(ONE, "", b"one");
+    printer.push(TWO, "", b"two");
+    assert_eq!(waiting(&printer), "oneerror\none\ntwo");
+    assert!(!printer.passes(ONE));
 }

@@ -110,16 +110,24 @@ pub(in crate::job) fn of_hosts(
     }
 }
 
-/// Returns the job that an agent was told, whose copies are at these paths. What does not fit its limits is left out.
-pub(in crate::job) fn spec_of(job: &HostJob, copies: &[PathBuf]) -> JobSpec {
-    let app = |program: &HostProgram| App {
+/// Returns the program that an agent, or a rank that spawns it, has told.
+pub(in crate::job) fn app_of(program: &HostProgram) -> App {
+    App {
         ranks: program.ranks as usize,
         program: text(&program.program),
         args: program.args.iter().map(|arg| text(arg)).collect(),
         exports: program.exports.iter().map(export).collect(),
         wdir: program.wdir.as_ref().map(|folder| PathBuf::from(text(folder))),
         path: Some(text(&program.path)).filter(|path| !path.is_empty()),
+        copy: None,
+    }
+}
+
+/// Returns the job that an agent was told, whose copies are at these paths. What does not fit its limits is left out.
+pub(in crate::job) fn spec_of(job: &HostJob, copies: &[PathBuf]) -> JobSpec {
+    let app = |program: &HostProgram| App {
         copy: program.copy.and_then(|copy| copies.get(copy as usize).cloned()),
+        ..app_of(program)
     };
     let bind_to = job.bind_to.as_ref().and_then(|word| BindTo::from_str(word, false).ok());
     let map_by = MapBy::from_str(&job.map_by, false).unwrap_or(MapBy::Core);

@@ -23,6 +23,11 @@ fn the_numbers_of_ranks_are_added_up() {
             ..MessageCounts::default()
         };
         job.note(rank, ControlMessage::Leaving { counters }, ms(1));
+        for (name, times) in
+            [("Scan by doubling", 3), ("Barrier by hosts", u64::MAX), ("Scan by doubling", 4)]
+        {
+            job.note(rank, ControlMessage::Chosen { name: name.to_owned(), times }, ms(1));
+        }
     }
     let expected = "\
 mpjrun: messages sent, by protocol; unexpected ones came before their receive
@@ -31,6 +36,8 @@ mpjrun:    0                    10     80           1           0      0        
 mpjrun:    2  18446744073709551615     80           1           0      0           0         5                    128
 mpjrun:  all  18446744073709551615    160           2           0      0           0        10                    128
 mpjrun: 4 messages went by rendezvous for want of unexpected-message memory (MPJ_EARLY_LIMIT)
+mpjrun: Barrier by hosts was chosen 18446744073709551615 times
+mpjrun: Scan by doubling was chosen 14 times
 mpjrun: 4 packets were dropped that strangers had sent, or that had lost their turn
 mpjrun: ranks that have not sent their numbers: 1
 ";

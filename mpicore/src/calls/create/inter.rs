@@ -203,11 +203,22 @@ impl RemoteLeader<'_> {
         let job_rank = self.peers.peers().job_rank(self.leader)?;
         let (peers, context) = (Some(Box::new(Group::of_ranks([job_rank])?)), self.peers.context());
         let route = Route { peers, context, tag: Tag::own(self.tag) };
-        let blocks = [words.len() as u64, expected as u64].map(|count| Blocks::Equal { count });
-        let schedule = inter::alltoall(InterMember::new(0, 1, 1)?, blocks[0], blocks[1])?;
-        let buffers = (Input::keeping(words), Output::keeping(vec![0; expected]));
-        let mut work = self.peers.workspace().with(schedule);
-        work.fill(buffers, None)?;
-        Plan::new(self.peers, Call::IntercommCreate, route, work).run_and_keep()
+        swap(self.peers, Call::IntercommCreate, route, words, expected)
     }
+}
+
+/// Exchanges words with the one rank of a route, whose number of words is known.
+pub(super) fn swap(
+    own: &Communicator,
+    call: Call,
+    route: Route,
+    words: Vec<u64>,
+    expected: usize,
+) -> Result<Vec<u64>, Error> {
+    let blocks = [words.len() as u64, expected as u64].map(|count| Blocks::Equal { count });
+    let schedule = inter::alltoall(InterMember::new(0, 1, 1)?, blocks[0], blocks[1])?;
+    let buffers = (Input::keeping(words), Output::keeping(vec![0; expected]));
+    let mut work = own.workspace().with(schedule);
+    work.fill(buffers, None)?;
+    Plan::new(own, call, route, work).run_and_keep()
 }

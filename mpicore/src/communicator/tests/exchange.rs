@@ -37,8 +37,8 @@ fn ranks_of_a_ring_exchange_messages() {
             let (into, from) = (Word::new(), (Some(left), Some(1)));
             let sink = Sink::layout(into.clone());
             let status = match is_in_place {
-                false => world.sendrecv(data(), (right, 1), sink, from).unwrap(),
-                true => world.sendrecv_replace(&data(), (right, 1), sink, from).unwrap(),
+                false => world.sendrecv(data(), (right, 1), sink, from, [None; 2]).unwrap(),
+                true => world.sendrecv_replace(&data(), (right, 1), sink, from, [None; 2]).unwrap(),
             };
             assert_eq!((status.source, status.tag, status.bytes), (left as u32, 1, 4));
             assert_eq!(into.number(), left as u32);
@@ -46,8 +46,10 @@ fn ranks_of_a_ring_exchange_messages() {
             let (into, from) = (Word::new(), (None, None));
             let sink = Sink::layout(into.clone());
             let request = match is_in_place {
-                false => world.isendrecv(data(), (right, 2), sink, from).unwrap(),
-                true => world.isendrecv_replace(&data(), (right, 2), sink, from).unwrap(),
+                false => world.isendrecv(data(), (right, 2), sink, from, [None; 2]).unwrap(),
+                true => {
+                    world.isendrecv_replace(&data(), (right, 2), sink, from, [None; 2]).unwrap()
+                }
             };
             let status = device.iwait(request).unwrap();
             assert_eq!((status.source, status.tag, status.bytes), (left as u32, 2, 4));
@@ -63,20 +65,20 @@ fn exchanges_with_nobody_are_complete_and_errors_end_both_messages() {
         let device = world.device();
         let data = || mpjdev::Source::from(vec![7; 4]);
         let (nobody, from) = ((PROC_NULL, 1), (Some(PROC_NULL), Some(1)));
-        let status = world.sendrecv(data(), nobody, Sink::EMPTY, from).unwrap();
+        let status = world.sendrecv(data(), nobody, Sink::EMPTY, from, [None; 2]).unwrap();
         assert_eq!((status.source, status.tag, status.bytes), (u32::MAX, -1, 0));
-        let request = world.isendrecv(data(), nobody, Sink::EMPTY, from).unwrap();
+        let request = world.isendrecv(data(), nobody, Sink::EMPTY, from, [None; 2]).unwrap();
         let status = device.iwait(request).unwrap();
         assert_eq!((status.source, status.tag, status.bytes), (u32::MAX, -1, 0));
 
         let class = |error: Error| error.class();
         let own = (Some(0), Some(1));
-        let refused = world.sendrecv(data(), (1, 1), Sink::EMPTY, own);
+        let refused = world.sendrecv(data(), (1, 1), Sink::EMPTY, own, [None; 2]);
         assert_eq!(refused.map_err(class), Err(ErrorClass::Rank));
-        let refused = world.isendrecv(data(), (0, -1), Sink::EMPTY, own).map(drop);
+        let refused = world.isendrecv(data(), (0, -1), Sink::EMPTY, own, [None; 2]).map(drop);
         assert_eq!(refused.map_err(class), Err(ErrorClass::Tag));
         // The message does not fit.
-        let request = world.isendrecv(data(), (0, 1), Sink::EMPTY, own).unwrap();
+        let request = world.isendrecv(data(), (0, 1), Sink::EMPTY, own, [None; 2]).unwrap();
         let outcome = device.iwait(request).map_err(|error| Error::from(error).class());
         assert_eq!(outcome, Err(ErrorClass::Truncate));
         // No receive is left behind.

@@ -3,22 +3,7 @@
 use std::sync::Barrier;
 
 use super::*;
-
-/// Runs `body` on ranks that do not leave the job together.
-fn run_apart(ranks: usize, body: impl Fn(&Communicator) + Send + Sync + 'static) {
-    watch(move || {
-        let devices = wireup::in_process(ranks, &Options::default()).unwrap();
-        thread::scope(|scope| {
-            for mut of_rank in devices {
-                let body = &body;
-                scope.spawn(move || {
-                    let process = Arc::new(Process::new(of_rank.remove(0), ()));
-                    body(&Communicator::world(process).unwrap());
-                });
-            }
-        });
-    });
-}
+use crate::communicator::ranks::run_apart;
 
 /// Runs `body` on all ranks but `lost`, which gives up at any moment. They end together, since a rank that has ended is
 /// lost to the others, too.

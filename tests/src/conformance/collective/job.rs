@@ -27,6 +27,23 @@ pub fn run<R: Send + 'static>(
     run_over(Network::Segment, ranks, backend, body)
 }
 
+/// [`run_over`] in a job that looks for mistakes between its ranks. In a rank of `mpjrun`, whose job may not, it does nothing.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_checked_over<R: Send + 'static>(
+    network: Network,
+    ranks: usize,
+    backend: BackendChoice,
+    body: impl Fn(&Communicator) -> Answer<R> + Send + Sync + 'static,
+) -> Vec<R> {
+    if config::is_rank() {
+        return Vec::new();
+    }
+    let options = Options { checks: Some(true), ..Options::with_backend(backend) };
+    start(network, ranks, &options, to_the_end(body))
+}
+
 /// [`run`] with ranks that are connected by `network`. In a rank of `mpjrun` it runs `body` once, if the job has as many
 /// ranks and this backend, whatever the network.
 ///
@@ -43,11 +60,18 @@ pub fn run_over<R: Send + 'static>(
             && *world.device().table() == Options::with_backend(backend).table;
         return is_meant.then(|| play_in(world, body)).into_iter().collect();
     }
-    start(network, ranks, backend, move |world| {
+    start(network, ranks, &Options::with_backend(backend), to_the_end(body))
+}
+
+/// Calls `body`, then leaves the job together with all ranks.
+fn to_the_end<R>(
+    body: impl Fn(&Communicator) -> Answer<R> + Send + Sync + 'static,
+) -> impl Fn(&Communicator) -> Answer<R> + Send + Sync + 'static {
+    move |world| {
         let answer = body(world)?;
         world.device().finish().map_err(|error| format!("the end: {error}"))?;
         Ok(answer)
-    })
+    }
 }
 
 /// Runs `body` on every rank, and leaves the devices as they are at its end.
@@ -60,7 +84,7 @@ pub fn run_open<R: Send + 'static>(
     body: impl Fn(&Communicator) -> Answer<R> + Send + Sync + 'static,
 ) -> Vec<R> {
     assert!(!config::is_rank(), "such a test has to be left out over hosts");
-    start(Network::Segment, ranks, backend, body)
+    start(Network::Segment, ranks, &Options::with_backend(backend), body)
 }
 
 /// In how many jobs of tests this rank has taken part.
@@ -100,12 +124,11 @@ pub fn leave() -> usize {
 fn start<R: Send + 'static>(
     network: Network,
     ranks: usize,
-    backend: BackendChoice,
+    options: &Options,
     body: impl Fn(&Communicator) -> Answer<R> + Send + Sync + 'static,
 ) -> Vec<R> {
-    let options = Options::with_backend(backend);
     let adapters = network.adapters(ranks, options.contexts);
-    let devices = wireup::over(adapters, &options).expect("a job of threads");
+    let devices = wireup::over(adapters, options).expect("a job of threads");
     let process = |mut devices: Vec<_>| Arc::new(Process::new(devices.remove(0), ()));
     let ranks: Vec<Arc<Process>> = devices.into_iter().map(process).collect();
     let watched: Vec<_> = ranks.iter().map(|rank| rank.clone() as Arc<dyn Watched>).collect();

@@ -8,12 +8,9 @@
 
 #![expect(unsafe_code, reason = "advice on the mapping")]
 
-use rustix::io::Errno;
-use rustix::mm::Advice;
-
 use crate::adapter::{AdapterError, SharedArea, TaskId};
-use crate::adapters::local::layout::PAGE;
 use crate::adapters::local::segment::Segment;
+use crate::platform::shared;
 
 // SAFETY: the layout gives each task an area of this length in the mapping, which lasts as long as the segment.
 unsafe impl SharedArea for Segment {
@@ -27,16 +24,8 @@ unsafe impl SharedArea for Segment {
 
     fn reserve(&self, task: TaskId, offset: usize, len: usize) -> Result<(), AdapterError> {
         let place = self.start(task).wrapping_add(offset);
-        let before = place.addr() % PAGE;
-        let page = place.wrapping_sub(before).cast();
-        // SAFETY: populating changes no byte of the mapping.
-        match unsafe { rustix::mm::madvise(page, len + before, Advice::LinuxPopulateWrite) } {
-            // Kernels before 5.14 do not know it.
-            Ok(()) | Err(Errno::INVAL) => Ok(()),
-            Err(errno) => {
-                let action = "reserve memory of the shared area";
-                Err(AdapterError::System { action, source: errno.into() })
-            }
-        }
+        // SAFETY: inside of the mapping.
+        unsafe { shared::reserve(place, len) }
+            .map_err(|errno| AdapterError::system("reserve memory of the shared area", errno))
     }
 }

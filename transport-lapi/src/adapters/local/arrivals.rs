@@ -1,8 +1,9 @@
-//! Which origins have sent frames to a task: one mark per origin, for jobs with too many rings to poll each.
+//! Which origins have sent frames to a task, by marks, for jobs with too many rings to poll each.
 //!
 //! A sender publishes a frame and sets its mark at the target. The target reads the marks, which are in one cache line,
 //! and polls only the rings of marked origins. So a poll costs the same for any number of tasks, and unused rings are
-//! never touched. The marks are part of the [`crate::adapters::local::doorbell::Bell`];
+//! hardly touched: an origin has its mark alone, or in jobs with more places than a line has marks, with a few others. The
+//! marks are part of the [`crate::adapters::local::doorbell::Bell`];
 //! [`crate::adapters::local::port`] visits the rings.
 //!
 //! - AV1: no frame is lost. The sender publishes the frame and then releases its mark; the target acquires the marks,
@@ -15,7 +16,7 @@
 //! - AV4: marks are untrusted hints: a wrong one costs a poll of an empty ring, and one for a task that does not exist
 //!   is ignored.
 
-use crate::adapters::local::layout::MAX_TASKS_PER_HOST;
+use crate::adapters::local::layout::{MAX_PLACES_PER_HOST, MAX_TASKS_PER_HOST};
 use crate::platform::sync::{AtomicU64, Ordering};
 
 /// Largest number of tasks for which all rings are polled in turn; up to it, that is cheaper than marks.
@@ -24,8 +25,11 @@ pub(crate) const MOST_POLLED: usize = 16;
 /// Bits per word.
 const BITS: usize = 64;
 
-/// Words that contain a bit for every task.
+/// Words of marks. Origins share a mark if their numbers differ by a multiple of [`MAX_TASKS_PER_HOST`].
 const WORDS: usize = MAX_TASKS_PER_HOST / BITS;
+
+/// Words that contain a bit for every task.
+const ALL_WORDS: usize = MAX_PLACES_PER_HOST / BITS;
 
 /// The marks of one task. Every bit pattern is valid, and zeros mean no marks.
 #[repr(C)]
@@ -40,7 +44,7 @@ impl Arrivals {
 
     /// Marks that `origin` has published frames (AV1).
     pub(crate) fn mark(&self, origin: usize) {
-        self.0[origin / BITS].fetch_or(1 << (origin % BITS), Ordering::Release); // SYNC: mark
+        self.0[origin / BITS % WORDS].fetch_or(1 << (origin % BITS), Ordering::Release); // SYNC: mark
     }
 
     /// Acquires the marks of one word. Loads first, so that a target that finds nothing does not take the cache line
@@ -57,7 +61,7 @@ impl Arrivals {
 pub(crate) struct Visits<'m> {
     arrivals: &'m Arrivals,
     tasks: usize,
-    due: [u64; WORDS],
+    due: [u64; ALL_WORDS],
     /// Origins below this one have been visited (AV3).
     next: usize,
 }
@@ -65,7 +69,7 @@ pub(crate) struct Visits<'m> {
 impl<'m> Visits<'m> {
     /// Makes the list for a task in a job of `tasks` tasks.
     pub(crate) fn new(arrivals: &'m Arrivals, tasks: usize) -> Self {
-        Self { arrivals, tasks, due: [0; WORDS], next: 0 }
+        Self { arrivals, tasks, due: [0; ALL_WORDS], next: 0 }
     }
 
     /// The next origin to visit; `None` if all due origins have been visited. The origin stays due until
@@ -91,8 +95,12 @@ impl<'m> Visits<'m> {
     /// Acquires new marks, and starts again with the first origin (AV3).
     pub(crate) fn collect(&mut self) {
         self.next = 0;
-        for word in 0..self.tasks.div_ceil(BITS) {
-            self.due[word] |= self.arrivals.take(word);
+        let words = self.tasks.div_ceil(BITS);
+        for word in 0..words.min(WORDS) {
+            let marks = self.arrivals.take(word);
+            if marks != 0 {
+                self.due[word..words].iter_mut().step_by(WORDS).for_each(|due| *due |= marks);
+            }
         }
     }
 }

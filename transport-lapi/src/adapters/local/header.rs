@@ -13,7 +13,7 @@ pub(crate) const FACTS_BYTES: usize = 56;
 const MAGIC: u64 = u64::from_be_bytes(*b"MPJ-LAPI");
 
 /// Changes whenever the meaning of any byte of a segment changes, frames included.
-const VERSION: u64 = 16;
+const VERSION: u64 = 17;
 
 /// Encodes the facts of a segment with `layout`.
 pub(crate) fn encode(layout: &Layout) -> [u8; FACTS_BYTES] {

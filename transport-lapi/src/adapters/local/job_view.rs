@@ -12,7 +12,8 @@ use crate::adapters::local::doorbell::Fences;
 use crate::adapters::local::port;
 use crate::adapters::local::segment::Segment;
 use crate::adapters::local::wait_table::{Entry, LISTED, Traffic};
-use crate::adapters::shm::{open_segment, pid_namespace};
+use crate::adapters::shm::open_segment;
+use crate::platform::offer::pid_namespace;
 use crate::platform::sync::Ordering;
 
 const _: () = assert!(cfg!(loom) || LISTED == TaskState::LISTED);
@@ -21,6 +22,8 @@ const _: () = assert!(cfg!(loom) || LISTED == TaskState::LISTED);
 pub struct JobView {
     /// Those of all contexts, in order. Those that no client uses are not touched, so that they take no memory.
     segments: Vec<Segment>,
+    /// How many tasks have been started.
+    started: usize,
     /// The PID namespace of this process.
     pid_namespace: u64,
 }
@@ -31,13 +34,26 @@ impl JobView {
     /// # Errors
     /// [`AdapterError::BadSegment`] if it is not the segment of a job; [`AdapterError::System`] if it cannot be mapped.
     pub fn open(fd: impl AsFd) -> Result<Self, AdapterError> {
-        let segments = open_segment(fd)?.contexts().collect();
-        Ok(Self { segments, pid_namespace: pid_namespace() })
+        let segments: Vec<Segment> = open_segment(fd)?.contexts().collect();
+        let started = segments[0].layout().tasks();
+        Ok(Self { segments, started, pid_namespace: pid_namespace() })
     }
 
-    /// Returns the number of tasks of the job.
+    /// The same view of the first `started` tasks: the others may follow later.
+    #[must_use]
+    pub fn of_first(mut self, started: usize) -> Self {
+        self.show(started);
+        self
+    }
+
+    /// Shows the first `started` tasks from now on.
+    pub fn show(&mut self, started: usize) {
+        self.started = started.min(self.first().layout().tasks());
+    }
+
+    /// Returns the number of tasks of the job that have been started.
     pub fn tasks(&self) -> usize {
-        self.first().layout().tasks()
+        self.started
     }
 
     /// The segments of the contexts that clients of `task` use.
@@ -98,6 +114,17 @@ impl JobView {
             state.received = state.received.wrapping_add(received);
         }
         Some(state)
+    }
+
+    /// Returns where the counters of the clients of task `task` are in its memory, for
+    /// [`MessageTotals`](crate::bootstrap::control::MessageTotals). They are addresses for the kernel, which refuses those
+    /// that are none.
+    ///
+    /// # Panics
+    /// If the job has no such task.
+    pub fn counters(&self, task: usize) -> Vec<u64> {
+        let published = self.in_use(task).iter().map(|segment| segment.wait_table(task).counters());
+        published.filter(|address| *address != 0).collect()
     }
 
     /// Publishes that the job goes on without lost tasks, and that this process reaps its children among them only when

@@ -27,8 +27,11 @@ use crate::platform::sys::{self, LINE};
 /// Distance between the writes of two tasks: processors fetch lines in pairs.
 pub(crate) const SEPARATION: usize = 128;
 
-/// Most tasks of a job that one host has room for, since they share one segment.
+/// Most tasks that a job can start with on one host.
 pub const MAX_TASKS_PER_HOST: usize = 256;
+
+/// Most tasks that a job can have on one host in its life, with those that others spawn: the places of a segment.
+pub const MAX_PLACES_PER_HOST: usize = 4 * MAX_TASKS_PER_HOST;
 
 /// Most contexts that a client of a task can ask the launcher for.
 pub const MAX_CONTEXTS: usize = 4;
@@ -115,8 +118,8 @@ impl Layout {
         contexts: usize,
         of_two: impl FnOnce() -> usize,
     ) -> Result<Self, AdapterError> {
-        if !(1..=MAX_TASKS_PER_HOST).contains(&tasks) {
-            return Err(AdapterError::HostTaskCount { asked: tasks, max: MAX_TASKS_PER_HOST });
+        if !(1..=MAX_PLACES_PER_HOST).contains(&tasks) {
+            return Err(AdapterError::HostTaskCount { asked: tasks, max: MAX_PLACES_PER_HOST });
         }
         if !(1..=MAX_CONTEXTS).contains(&contexts) {
             return Err(AdapterError::ContextCount { asked: contexts, max: MAX_CONTEXTS });
@@ -359,6 +362,7 @@ mod tests {
         assert_eq!(sizes(8), (256, 128 << 10, 32 << 10, 32 << 10));
         assert_eq!(sizes(16), (256, 64 << 10, 16 << 10, 0));
         assert_eq!(sizes(MAX_TASKS_PER_HOST), (16, 32 << 10, 8 << 10, 0));
+        assert_eq!(sizes(MAX_PLACES_PER_HOST), (16, 32 << 10, 8 << 10, 0));
     }
 
     #[test]
@@ -375,10 +379,10 @@ mod tests {
 
     #[test]
     fn refuses_impossible_task_counts() {
-        for asked in [0, MAX_TASKS_PER_HOST + 1, usize::MAX] {
+        for asked in [0, MAX_PLACES_PER_HOST + 1, usize::MAX] {
             let refused = segment_bytes(asked, 1).unwrap_err();
             assert!(
-                matches!(refused, AdapterError::HostTaskCount { asked: a, max: 256 } if a == asked)
+                matches!(refused, AdapterError::HostTaskCount { asked: a, max: 1024 } if a == asked)
             );
         }
     }

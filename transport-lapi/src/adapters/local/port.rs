@@ -56,7 +56,13 @@ pub(crate) struct Port {
 impl Port {
     /// Makes the port of `task` in `segment`. Called once for each task and context (P2).
     pub(crate) fn new(segment: Arc<Segment>, task: TaskId, fences: Fences) -> Self {
-        Self::with_policy(segment, task, fences, CachePolicy::here())
+        let tasks = segment.layout().tasks();
+        Self::among(segment, task, fences, tasks)
+    }
+
+    /// [`Port::new`] with rings to and from the first `tasks` tasks only.
+    pub(crate) fn among(segment: Arc<Segment>, task: TaskId, fences: Fences, tasks: usize) -> Self {
+        Self::with_policy(segment, task, fences, tasks, CachePolicy::here())
     }
 
     /// [`Port::new`] with a policy, which must be that of the port of each task.
@@ -64,13 +70,14 @@ impl Port {
         segment: Arc<Segment>,
         task: TaskId,
         fences: Fences,
+        tasks: usize,
         policy: CachePolicy,
     ) -> Self {
         // SAFETY: P1: the views are stored beside the `Arc` that keeps the segment, and dropping
         // them touches no segment memory, so the order of the fields does not matter.
         let lasting: &'static Segment = unsafe { &*Arc::as_ptr(&segment) };
         let me = task as usize;
-        let tasks = segment.layout().tasks();
+        let are_polled = segment.layout().tasks() <= MOST_POLLED;
         let peer = |peer| {
             // The task with the lower number has all recycled buffers of a pair at first.
             let recycled = RecycledBuffers::new(lasting.recycled(me, peer), me < peer);
@@ -86,7 +93,7 @@ impl Port {
             fences,
             peers: (0..tasks).map(peer).collect(),
             policy,
-            in_turn: if tasks <= MOST_POLLED { tasks } else { 0 },
+            in_turn: if are_polled { tasks } else { 0 },
             latest: me,
             first: 0,
             visits: Box::new(Visits::new(&lasting.task(me).bell.0.arrivals, tasks)),
@@ -348,6 +355,17 @@ impl Losses for BellAndTable {
     fn declare(&self) {
         declare_lost(&self.segment, self.task);
     }
+
+    fn declare_end(&self) {
+        let word = &self.segment.task(self.task as usize).wireup.is_at_end;
+        word.store(1, Ordering::Release); // SYNC: end of a task
+        self.segment.tasks().for_each(|block| block.bell.0.ring(Fences::Symmetric));
+    }
+
+    fn is_at_end(&self, task: TaskId) -> bool {
+        let word = &self.segment.task(task as usize).wireup.is_at_end;
+        word.load(Ordering::Acquire) != 0 // SYNC: end of a task
+    }
 }
 
 impl WaitRecords for BellAndTable {
@@ -361,6 +379,10 @@ impl WaitRecords for BellAndTable {
 
     fn unpublish(&self, place: usize) {
         self.wait_table().clear(place);
+    }
+
+    fn count_at(&self, address: u64) {
+        self.wait_table().count_at(address);
     }
 
     fn inquiries(&self) -> u32 {

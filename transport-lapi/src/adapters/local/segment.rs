@@ -44,10 +44,6 @@ use crate::platform::sys::LINE;
 pub(crate) struct JobBlock {
     /// How many times tasks were declared lost.
     pub(crate) losses: AtomicU32,
-    /// How many tasks have attached.
-    pub(crate) attached: FutexWord,
-    /// How many tasks have probed.
-    pub(crate) probed: FutexWord,
     /// The launcher's process if the job goes on without lost tasks; else 0.
     pub(crate) keeper: AtomicU32,
 }
@@ -90,6 +86,15 @@ pub(crate) struct WireupLine {
     pub(crate) keeps_pid: AtomicU32,
     /// 1 if the task was declared lost.
     pub(crate) is_lost: AtomicU32,
+    /// 1 if the task waits for nobody outside of its world any more, in this context, and sends nothing there.
+    pub(crate) is_at_end: AtomicU32,
+    /// The first task of those that were started together with this one, and their number.
+    pub(crate) world: [AtomicU32; 2],
+    /// In the block of the first of these tasks: how many of them have attached. In the block of a client's first
+    /// context: how many have joined with the client.
+    pub(crate) attached: FutexWord,
+    /// In the block of the first of these tasks: how many of them have probed.
+    pub(crate) probed: FutexWord,
     /// How many contexts the clients of the task's process use, from the first one on.
     pub(crate) in_use: AtomicU32,
     /// In the block of a client's first context: how many contexts the client has, and its name.
@@ -203,11 +208,6 @@ impl Segment {
     /// The job's block, the same in all context segments.
     pub(crate) fn job(&self) -> &JobBlock {
         self.of_first_context(SEPARATION)
-    }
-
-    /// Where the clients meet whose first context is that of this segment.
-    pub(crate) fn meeting(&self) -> &FutexWord {
-        &self.view::<JobBlock>(SEPARATION).attached
     }
 
     pub(crate) fn task(&self, task: usize) -> &TaskBlock {

@@ -41,6 +41,8 @@ pub(crate) struct WaitTable {
     offered: AtomicU64,
     sent: AtomicU64,
     received: AtomicU64,
+    /// Where the client's counters are in the memory of the task; 0 for nowhere.
+    counters: AtomicU64,
     lines: [WaitRecord; LISTED],
 }
 
@@ -123,6 +125,7 @@ impl WaitTable {
             offered: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             received: AtomicU64::new(0),
+            counters: AtomicU64::new(0),
             lines: Default::default(),
         }
     }
@@ -163,6 +166,16 @@ impl WaitTable {
         self.offered.store(traffic.offered, Ordering::Relaxed);
         self.sent.store(traffic.sent, Ordering::Relaxed);
         self.received.store(traffic.received, Ordering::Relaxed);
+    }
+
+    /// Publishes where the client's counters are in the memory of the task; 0 for nowhere.
+    pub(crate) fn count_at(&self, address: u64) {
+        self.counters.store(address, Ordering::Relaxed);
+    }
+
+    /// What [`WaitTable::count_at`] has published, which is only an address for the kernel.
+    pub(crate) fn counters(&self) -> u64 {
+        self.counters.load(Ordering::Relaxed)
     }
 
     /// Asks for the task's queues. The caller wakes the task.

@@ -10,6 +10,7 @@
 //!   judges a thread that waits for messages. A task that then waits for those of other hosts publishes nothing, so its
 //!   job is not judged meanwhile.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use rustix::thread::gettid;
@@ -20,6 +21,7 @@ use crate::adapters::local::port::{is_lost, losses};
 use crate::adapters::local::segment::{CLIENT_WORDS, Segment, WireupLine};
 use crate::adapters::local::wait_table::Entry;
 use crate::adapters::shm::wireup::LOOK_AGAIN;
+use crate::adapters::shm::world::World;
 use crate::platform::sys::monotonic_nanos;
 
 /// The longest name of a client, in bytes.
@@ -34,6 +36,8 @@ pub struct Client<'a> {
     pub contexts: usize,
     /// Whether it asks for checks of mistakes between tasks.
     pub asks: bool,
+    /// Whether it communicates with tasks of other worlds, too.
+    pub spans_worlds: bool,
 }
 
 impl Client<'_> {
@@ -66,8 +70,11 @@ pub(super) fn check_room(
 }
 
 /// Publishes with which client this task joins, and prepares its contexts. The next meeting makes it visible.
-pub(super) fn publish(segment: &Segment, task: TaskId, first: usize, client: Client<'_>) {
-    let task = task as usize;
+pub(super) fn publish(segment: &Segment, world: &World, first: usize, client: Client<'_>) {
+    let task = world.task as usize;
+    world.publish(segment);
+    // WO2.
+    let asks = world.of_parent(segment).map_or(client.asks, |tasks| all_ask(segment, tasks, first));
     segment.set_up(task, first..first + client.contexts);
     let context = segment.of_context(first);
     let line = &context.task(task).wireup;
@@ -77,32 +84,33 @@ pub(super) fn publish(segment: &Segment, task: TaskId, first: usize, client: Cli
         let bytes = bytes.try_into().expect("chunks are 8 bytes long");
         word.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
     }
-    line.asks_for_checks.store(client.asks.into(), Ordering::Relaxed);
+    line.asks_for_checks.store(asks.into(), Ordering::Relaxed);
     line.client_contexts.store(client.contexts as u32, Ordering::Relaxed);
     let in_use = (first + client.contexts) as u32;
     // Released for the launcher, which looks into the contexts then.
     segment.wireup(task).in_use.store(in_use, Ordering::Release); // SYNC: contexts in use
 }
 
-/// Compares what all tasks have published of the client whose first context is `first` (JC2).
-pub(super) fn compare(segment: &Segment, first: usize) -> Result<(), AdapterError> {
+/// Compares what the tasks of a world, and its parent, have published of the client whose first context is `first` (JC2,
+/// WO2).
+pub(super) fn compare(segment: &Segment, world: &World, first: usize) -> Result<(), AdapterError> {
     let context = segment.of_context(first);
-    let joined: Vec<String> = context.tasks().map(|block| read(&block.wireup)).collect();
-    match joined.iter().position(|client| *client != joined[0]) {
+    let joined = |task: TaskId| read(&context.task(task as usize).wireup);
+    let mut tasks = world.parent.into_iter().chain(world.tasks.clone());
+    let first = tasks.next().unwrap_or_default();
+    let expected = joined(first);
+    match tasks.find(|task| joined(*task) != expected) {
         None => Ok(()),
-        Some(task) => Err(AdapterError::OtherClient {
-            task: task as TaskId,
-            client: joined[task].clone(),
-            first: 0,
-            expected: joined[0].clone(),
-        }),
+        Some(task) => {
+            Err(AdapterError::OtherClient { task, client: joined(task), first, expected })
+        }
     }
 }
 
-/// Whether the clients of all tasks whose first context is `first` ask for checks (JC2).
-pub(super) fn all_ask(segment: &Segment, first: usize) -> bool {
+/// Whether the clients of these tasks whose first context is `first` ask for checks (JC2).
+pub(super) fn all_ask(segment: &Segment, mut tasks: Range<usize>, first: usize) -> bool {
     let context = segment.of_context(first);
-    context.tasks().all(|block| block.wireup.asks_for_checks.load(Ordering::Relaxed) == 1)
+    tasks.all(|task| context.task(task).wireup.asks_for_checks.load(Ordering::Relaxed) == 1)
 }
 
 /// What a task has published of a client.
@@ -111,13 +119,14 @@ fn read(line: &WireupLine) -> String {
     let bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).take_while(|byte| *byte != 0).collect();
     let name: String = String::from_utf8_lossy(&bytes).escape_debug().collect();
     let contexts = line.client_contexts.load(Ordering::Relaxed) as usize;
-    Client { name: &name, contexts, asks: false }.words()
+    Client { name: &name, contexts, asks: false, spans_worlds: false }.words()
 }
 
 /// Counts this task and waits until all tasks are counted (JC3), as the first client does in `wireup.rs`. `context` is
 /// the segment of the client's first context.
-pub(super) fn meet(context: &Segment, task: TaskId) -> Result<(), AdapterError> {
-    let (word, tasks) = (context.meeting(), context.layout().tasks() as u32);
+pub(super) fn meet(context: &Segment, world: &World) -> Result<(), AdapterError> {
+    let (task, tasks) = (world.task, world.tasks.len() as u32);
+    let word = &context.task(world.tasks.start as usize).wireup.attached;
     let before = word.value().fetch_add(1, Ordering::AcqRel); // SYNC: meeting
     if before.wrapping_add(1) == tasks {
         word.wake_all();
@@ -129,9 +138,8 @@ pub(super) fn meet(context: &Segment, task: TaskId) -> Result<(), AdapterError> 
         if arrived >= tasks {
             break Ok(());
         }
-        if losses(context) > 0 {
-            let lost = (0..tasks).find(|&task| is_lost(context, task));
-            break Err(AdapterError::PeerLost { task: lost.unwrap_or_default() });
+        if let Some(task) = lost_of(context, world) {
+            break Err(AdapterError::PeerLost { task });
         }
         if is_published {
             table.looked_again(0);
@@ -149,6 +157,11 @@ pub(super) fn meet(context: &Segment, task: TaskId) -> Result<(), AdapterError> 
         table.clear(0);
     }
     met
+}
+
+/// A task of the world that was declared lost, if there is one.
+pub(super) fn lost_of(segment: &Segment, world: &World) -> Option<TaskId> {
+    world.tasks.clone().filter(|_| losses(segment) > 0).find(|task| is_lost(segment, *task))
 }
 
 /// The wait for others that have not joined with this client.

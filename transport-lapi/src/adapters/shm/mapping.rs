@@ -10,17 +10,17 @@
 
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
-use std::ptr::{self, NonNull};
 
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::mm::Advice;
 
 use crate::adapter::AdapterError;
 use crate::adapters::local::header::{self, FACTS_BYTES};
 use crate::adapters::local::layout::{Layout, SLOT_BYTES, SPARE_CONTEXTS};
 use crate::adapters::local::segment::Segment;
 use crate::adapters::shm::memory;
+use crate::platform::shared;
 
 /// Segments up to this size, that of eight tasks with one context get their memory at the start. So a lack of memory
 /// is an error and not a signal later, and no message meets a page fault. In larger jobs not all pairs communicate:
@@ -31,8 +31,8 @@ const RESERVED_UP_TO: usize = 22 << 20;
 const SEGMENT_NAME: &str = "mpj-job-";
 
 /// Makes the memory of the job called `job`, of `num_tasks` tasks with `contexts` contexts each, and
-/// [`SPARE_CONTEXTS`] for further clients if limits permit: a memfd that can neither shrink nor grow. The descriptor is close-on-exec; whoever starts the tasks passes it on. The name is visible
-/// only in `/proc`, after `mpj-job-`.
+/// [`SPARE_CONTEXTS`] for further clients if limits permit: a memfd that can neither shrink nor grow. The descriptor is
+/// close-on-exec; whoever starts the tasks passes it on. The name is visible only in `/proc`, after `mpj-job-`.
 ///
 /// # Errors
 /// [`AdapterError::HostTaskCount`], [`AdapterError::ContextCount`], or [`AdapterError::System`] if the memory is not
@@ -94,25 +94,11 @@ pub(super) fn map_as_task(fd: impl AsFd, layout: Layout) -> Result<Segment, Adap
 /// Checks that `fd` is a segment of `layout`, and maps it.
 pub(super) fn map(fd: impl AsFd, layout: Layout) -> Result<Segment, AdapterError> {
     check(&fd, &layout)?;
-    // SAFETY: the kernel chooses the place, so nothing is replaced.
-    let base = unsafe {
-        rustix::mm::mmap(
-            ptr::null_mut(),
-            layout.bytes(),
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::SHARED,
-            fd,
-            0,
-        )
-    }
-    .map_err(|errno| system_sized("map the job segment", layout.bytes() as u64, errno))?;
-    let base = NonNull::new(base)
-        .ok_or_else(|| AdapterError::system("map the job segment", Errno::INVAL))?;
-    // SAFETY: the mapping is new; it is withheld from forks. A refusal is harmless.
-    let _ = unsafe { rustix::mm::madvise(base.as_ptr(), layout.bytes(), Advice::LinuxDontFork) };
+    let base = shared::map(fd, layout.bytes())
+        .map_err(|errno| system_sized("map the job segment", layout.bytes() as u64, errno))?;
     // SAFETY: S1 of `crate::adapters::local::segment`: the mapping is new, readable, writable, as long as the layout
     // (MM1), aligned to a page, and used by nobody else.
-    Ok(unsafe { Segment::from_mapping(base.cast(), layout) })
+    Ok(unsafe { Segment::from_mapping(base, layout) })
 }
 
 fn bad(what: String) -> AdapterError {

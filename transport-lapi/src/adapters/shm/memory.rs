@@ -32,6 +32,19 @@ pub(super) fn file_limit() -> Option<u64> {
     limit(Resource::Fsize)
 }
 
+/// Checks that so many bytes are available now for a file in memory, as far as is known: whoever touches more is ended by
+/// the kernel.
+///
+/// # Errors
+/// What is available, and the remedy.
+pub(super) fn check_room(bytes: u64) -> std::io::Result<()> {
+    if room().first().is_none_or(|(room, _)| bytes <= *room) {
+        return Ok(());
+    }
+    let text = shortage(bytes, "not enough memory");
+    Err(std::io::Error::new(std::io::ErrorKind::OutOfMemory, text))
+}
+
 /// Text of the error for `bytes` that were not available: how much was, and the remedy.
 pub(super) fn shortage(bytes: u64, cause: &str) -> String {
     let room = room().into_iter().map(|(bytes, whose)| format!("{bytes} ({whose})"));

@@ -13,6 +13,8 @@
 
 #![expect(unsafe_code, reason = "a local variable is read into by address")]
 
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 use std::{fs, io};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,6 +22,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::adapter::{AdapterError, TaskId};
+use crate::adapters::local::segment::{Segment, WireupLine};
 use crate::memory::process;
 use crate::memory::region::{RecvPart, RecvRegion, SendRegion};
 
@@ -34,6 +37,13 @@ pub(super) struct ProbeCell {
 }
 
 impl ProbeCell {
+    /// The cell that a task has published.
+    pub(super) fn of(line: &WireupLine) -> Self {
+        let [addr, value] =
+            [&line.probe_addr, &line.probe_value].map(|word| word.load(Ordering::Relaxed));
+        Self { addr, value }
+    }
+
     /// Whether process `pid`, or the process of thread `pid`, has this cell.
     ///
     /// # Errors
@@ -54,6 +64,65 @@ pub(super) struct Peer {
     pub(super) cell: ProbeCell,
     /// Whether its number may be reused during the job (PE2).
     pub(super) may_be_reaped: bool,
+}
+
+/// The processes of all tasks. What a task has published is read when the process is needed first: the tasks of later
+/// worlds are not there at the start.
+pub(super) struct Peers {
+    segment: Segment,
+    known: Box<[OnceLock<Peer>]>,
+    /// Whether the job goes on without lost tasks.
+    goes_on: bool,
+}
+
+impl Peers {
+    /// The processes of the tasks of this segment.
+    pub(super) fn new(segment: &Segment) -> Self {
+        let goes_on = segment.job().keeper.load(Ordering::Relaxed) != 0;
+        let known = (0..segment.layout().tasks()).map(|_| OnceLock::new()).collect();
+        Self { segment: segment.of_context(0), known, goes_on }
+    }
+
+    /// The process of a task, which has attached.
+    ///
+    /// # Errors
+    /// [`AdapterError::BadSegment`] if it claims to be no process.
+    pub(super) fn of(&self, task: TaskId) -> Result<&Peer, AdapterError> {
+        let known = &self.known[task as usize];
+        match known.get() {
+            Some(peer) => Ok(peer),
+            None => self.read(task).map(|peer| known.get_or_init(|| peer)),
+        }
+    }
+
+    #[cold]
+    fn read(&self, task: TaskId) -> Result<Peer, AdapterError> {
+        let line = self.segment.wireup(task as usize);
+        let pid = process(task, line.pid.load(Ordering::Relaxed))?;
+        let is_reaped_late = !self.goes_on || line.keeps_pid.load(Ordering::Relaxed) != 0;
+        Ok(Peer { pid, cell: ProbeCell::of(line), may_be_reaped: !is_reaped_late })
+    }
+
+    /// The processes of all tasks, which have attached.
+    #[cfg(test)]
+    pub(super) fn all(&self) -> impl Iterator<Item = &Peer> {
+        (0..self.known.len() as TaskId).map(|task| self.of(task).expect("the task has attached"))
+    }
+
+    /// The entry for a task, which it makes if necessary.
+    #[cfg(test)]
+    pub(super) fn known(&mut self, task: TaskId) -> &mut Peer {
+        self.of(task).expect("the task has attached");
+        self.known[task as usize].get_mut().expect("it was read above")
+    }
+}
+
+/// Checks the number of a task's process: 0 and negative numbers would stand for other processes, or none.
+fn process(task: TaskId, claim: u32) -> Result<i32, AdapterError> {
+    let number = i32::try_from(claim).ok().filter(|&number| number > 0);
+    number.ok_or_else(|| AdapterError::BadSegment {
+        what: format!("rank {task} claims to be process {claim}, which is no process number"),
+    })
 }
 
 impl Peer {
@@ -162,5 +231,19 @@ fn has_ended(pid: i32) -> bool {
         Err(Errno::SRCH) => true,
         // No descriptor is available now.
         Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_positive_number_is_a_process() {
+        assert_eq!(process(0, 1).unwrap(), 1);
+        for claim in [0, 1 << 31, u32::MAX] {
+            let refused = process(3, claim).unwrap_err().to_string();
+            assert!(refused.contains("rank 3 claims to be process"), "{refused}");
+        }
     }
 }

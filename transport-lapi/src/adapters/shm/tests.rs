@@ -64,7 +64,7 @@ fn all_tasks_come_to_the_same_conclusion() {
     for adapter in &job {
         assert_eq!(adapter.one_sided_path(), job[0].one_sided_path());
         assert_eq!(adapter.reach.kind().is_some(), adapter.one_sided_path() == "process_vm_readv");
-        assert!(adapter.reach.peers.iter().all(|peer| peer.pid == std::process::id() as i32));
+        assert!(adapter.reach.peers.all().all(|peer| peer.pid == std::process::id() as i32));
     }
 }
 
@@ -138,7 +138,7 @@ fn a_shared_get_ends_with_a_target_that_is_gone() {
         return;
     };
     job[0].shares.claim_in_the_name_of_target(1, number);
-    assert!(!job[0].reach.peers[1].is_gone());
+    assert!(!job[0].reach.is_gone(1));
     // The source is not in the target's memory, so the origin's first read fails.
     assert_eq!(job[0].advance(1).unwrap(), Advance::Waiting, "the error comes when nobody writes");
     assert!(!job[0].end(1), "not yet");
@@ -159,7 +159,7 @@ fn tasks_behind_scripts_are_known_by_their_cells_in_a_job_that_goes_on() {
             crate::adapters::local::job_view::JobView::open(&fd).unwrap().goes_on();
         }
         for task in attach_to(&fd, &[GetMode::Auto; 2]).into_iter().map(Result::unwrap) {
-            assert!(task.reach.peers.iter().all(|peer| peer.may_be_reaped == goes_on));
+            assert!(task.reach.peers.all().all(|peer| peer.may_be_reaped == goes_on));
             assert_eq!(task.reach.may_be_reaped, goes_on);
         }
     }
@@ -180,12 +180,12 @@ fn a_stranger_with_the_number_of_a_task_is_told_from_it() {
     let ProbeCell { addr, value } = job[1].peer_mut(0).cell;
     job[1].peer_mut(0).may_be_reaped = true;
     assert_eq!(get(&mut job[1], &remote, 0, into.part(0, 100)).unwrap(), Transfer::Done(0));
-    assert!(!job[1].reach.peers[0].is_gone());
+    assert!(!job[1].reach.is_gone(0));
     for stranger in [ProbeCell { addr, value: value ^ 1 }, ProbeCell { addr: 64, value }] {
         job[1].peer_mut(0).cell = stranger;
         let refused = get(&mut job[1], &remote, 0, into.part(0, 100)).unwrap_err();
         assert!(matches!(refused, AdapterError::PeerLost { task: 0 }), "{refused}");
-        assert!(job[1].reach.peers[0].is_gone());
+        assert!(job[1].reach.is_gone(0));
     }
     job[1].reach.may_be_reaped = true;
     let begun = job[1].begin(0, remote, 0, into);
@@ -238,7 +238,7 @@ fn refuses_the_segment_of_a_job_of_another_size() {
     assert_eq!(refused, "its number of ranks is 0x2 and should be 0x3");
     let fd = create_segment("test", 2, 1).unwrap();
     let refused = ShmAdapter::attach(fd, 0, 0, GetMode::Auto).err().expect("no such job");
-    assert!(matches!(refused, AdapterError::HostTaskCount { asked: 0, max: 256 }));
+    assert!(matches!(refused, AdapterError::HostTaskCount { asked: 0, max: 1024 }));
 }
 
 #[test]
@@ -315,9 +315,9 @@ fn mistakes_are_looked_for_if_all_tasks_ask_for_it() {
             let attach = |(task, asks): (usize, bool)| {
                 let (fd, task) = (fd.try_clone().unwrap(), task as TaskId);
                 scope.spawn(move || {
-                    let client = Client { name: "test", contexts: 1, asks };
-                    let (member, _) =
-                        Member::attach(fd, task, 2, 1, GetMode::Auto, client).unwrap();
+                    let client = Client { name: "test", contexts: 1, asks, spans_worlds: false };
+                    let world = World::whole(task, 2);
+                    let (member, _) = Member::attach(fd, world, 1, GetMode::Auto, client).unwrap();
                     member.all_check(0)
                 })
             };
@@ -363,4 +363,43 @@ fn a_job_with_other_contexts_is_refused() {
     let fd = create_segment("test", 1, 2).unwrap();
     let refused = what(ShmAdapter::attach(fd, 0, 1, GetMode::Auto));
     assert_eq!(refused, "its number of contexts beyond the first is 0x4 and should be 0x0");
+}
+
+/// WO2: a further world does as that of its parent, and its tasks exchange frames with those of the other.
+#[test]
+fn a_further_world_keeps_to_what_its_parents_agreed_on() {
+    let fd = create_segment("test", 5, 1).unwrap();
+    let attach = |world: World, get, asks| {
+        let fd = fd.try_clone().unwrap();
+        thread::spawn(move || {
+            let client = Client { name: "test", contexts: 1, asks, spans_worlds: true };
+            Member::attach(fd, world, 1, get, client)
+        })
+    };
+    let first = |task| World { universe: 5, ..World::whole(task, 2) };
+    let parents = [0, 1].map(|task| attach(first(task), GetMode::Am, false));
+    let parents = parents.map(|parent| parent.join().unwrap().unwrap());
+    let second = |task| World { task, tasks: 2..4, universe: 5, parent: Some(1) };
+    let children = [2, 3].map(|task| attach(second(task), GetMode::Auto, true));
+    let children = children.map(|child| child.join().unwrap().unwrap());
+    for (member, adapters) in &children {
+        assert!(!member.all_check(0));
+        assert!(member.one_sided_path().contains("rank 0 was started with MPJ_GET=am"));
+        assert_eq!(adapters[0].endpoint().num_tasks, 5);
+        assert_eq!(adapters[0].parts().neighbours, 4);
+    }
+    let [mut parents, mut children] =
+        [parents, children].map(|world| world.map(|(_, mut it)| it.remove(0)));
+    let none = Piece::of(b"");
+    assert_eq!(children[1].try_send(0, b"up", none, Ticket(0)).unwrap(), Post::Taken);
+    assert_eq!(parents[0].try_send(3, b"down", none, Ticket(0)).unwrap(), Post::Taken);
+    let mut heard = Vec::new();
+    let mut note = |frame: Frame<'_>| heard.push((frame.origin, frame.head.to_vec()));
+    parents[0].poll(None, 1, &mut note).unwrap();
+    children[1].poll(None, 1, &mut note).unwrap();
+    assert_eq!(heard, [(3, b"up".to_vec()), (0, b"down".to_vec())]);
+    let cma =
+        attach(World { task: 4, tasks: 4..5, universe: 5, parent: Some(3) }, GetMode::Cma, true);
+    let refused = cma.join().unwrap().err().expect("the job reads no memory");
+    assert!(matches!(refused, AdapterError::GetRefused { .. }), "{refused}");
 }

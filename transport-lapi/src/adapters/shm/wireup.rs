@@ -1,6 +1,6 @@
 //! Wireup: how the tasks of a job meet in their segment and agree.
 //!
-//! Each task publishes its identity and meets the others; then it reads a cell in the memory of its successor,
+//! Each task publishes its identity and meets the others of its world; then it reads a cell in the memory of its successor,
 //! publishes the result, and meets the others again. Every task reads all results, so all come to the same conclusion.
 //! Finally, it moves to its place ([`super::placement`]). Called by [`super::ShmAdapter::attach_contexts`], once per
 //! task: tasks meet in the segment of context 0, and what they agree on holds for all contexts.
@@ -11,7 +11,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -20,11 +20,13 @@ use rustix::process::{PTracer, getppid, parent_process_death_signal};
 
 use crate::adapter::{AdapterError, TaskId};
 use crate::adapters::local::doorbell::Fences;
-use crate::adapters::local::port::{is_lost, losses};
-use crate::adapters::local::segment::{Segment, TaskBlock, WireupLine};
-use crate::adapters::shm::peer::{Peer, ProbeCell};
+use crate::adapters::local::segment::{Segment, WireupLine};
+use crate::adapters::shm::clients::lost_of;
+use crate::adapters::shm::peer::{Peers, ProbeCell};
 use crate::adapters::shm::placement;
+use crate::adapters::shm::world::World;
 use crate::adapters::shm::{GetMode, Processes};
+use crate::platform::offer::pid_namespace;
 use crate::platform::sync::FutexWord;
 
 /// How often a task that waits for the others checks whether one gave up.
@@ -64,9 +66,9 @@ impl Verdict {
         }
     }
 
-    /// Why this verdict of `task` rules out one-sided reads in the job, if it does.
-    fn objection(self, task: usize, tasks: usize) -> Option<String> {
-        let successor = (task + 1) % tasks;
+    /// Why this verdict of `task`, one of these tasks, rules out one-sided reads in the job, if it does.
+    fn objection(self, task: usize, tasks: &Range<usize>) -> Option<String> {
+        let successor = if task + 1 == tasks.end { tasks.start } else { task + 1 };
         match self {
             Self::Readable => None,
             Self::Declined => Some(format!("rank {task} was started with MPJ_GET=am")),
@@ -88,27 +90,29 @@ pub(super) fn claim(segment: &Segment, task: TaskId) -> Result<(), AdapterError>
         .map_err(|pid| AdapterError::AlreadyAttached { task, pid })
 }
 
-/// Meets the other tasks and agrees with them how to access each other's memory, and on the fences of the bells.
+/// Meets the other tasks of the world and agrees with them how to access memory, and on the fences of the bells.
 pub(super) fn agree(
     segment: &Segment,
-    task: TaskId,
+    world: &World,
     mode: GetMode,
 ) -> Result<(Processes, Fences), AdapterError> {
-    let me = task as usize;
+    let (me, places) = (world.task as usize, world.places());
     let mine = &segment.task(me).wireup;
     let keeper = segment.job().keeper.load(Ordering::Relaxed);
     let cell = publish(mine, mode, keeper);
-    meet(&segment.job().attached, segment)?;
+    let first = &segment.task(places.start).wireup;
+    meet(&first.attached, segment, world)?;
 
-    let successor = &segment.task((me + 1) % segment.layout().tasks()).wireup;
+    let successor = if me + 1 == places.end { places.start } else { me + 1 };
+    let successor = &segment.task(successor).wireup;
     let verdict = if mode == GetMode::Am { Verdict::Declined } else { probe(successor) };
     mine.verdict.store(verdict.encode(), Ordering::Relaxed);
     mine.processor.store(placement::here(), Ordering::Relaxed);
-    meet(&segment.job().probed, segment)?;
+    meet(&first.probed, segment, world)?;
 
-    let began = |block: &TaskBlock| block.wireup.processor.load(Ordering::Relaxed);
-    placement::spread(me, &segment.tasks().map(began).collect::<Vec<_>>());
-    conclude(segment, me, mode, cell)
+    let began = |task| segment.task(task).wireup.processor.load(Ordering::Relaxed);
+    placement::spread(me - places.start, &places.map(began).collect::<Vec<_>>());
+    conclude(segment, world, mode, cell)
 }
 
 /// Publishes this process, and a cell for its predecessor to read. The next meeting makes them visible.
@@ -134,32 +138,20 @@ fn publish(mine: &WireupLine, mode: GetMode, keeper: u32) -> Arc<AtomicU64> {
     cell
 }
 
-/// The PID namespace of this process; 0 if unknown.
-pub(crate) fn pid_namespace() -> u64 {
-    // Following the link leads to the namespace itself.
-    std::fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
-}
-
 /// Reads the successor's cell and compares its value (W2).
 fn probe(successor: &WireupLine) -> Verdict {
     let pid = successor.pid.load(Ordering::Relaxed) as i32;
-    match cell_of(successor).is_in(pid) {
+    match ProbeCell::of(successor).is_in(pid) {
         Ok(true) => Verdict::Readable,
         Ok(false) => Verdict::WrongBytes,
         Err(error) => Verdict::Refused(error.raw_os_error().unwrap_or_default()),
     }
 }
 
-/// The cell that a task has published.
-fn cell_of(line: &WireupLine) -> ProbeCell {
-    let [addr, value] =
-        [&line.probe_addr, &line.probe_value].map(|word| word.load(Ordering::Relaxed));
-    ProbeCell { addr, value }
-}
-
-/// Counts this task and waits until all tasks are counted. Every task then sees what the others stored before.
-fn meet(word: &FutexWord, segment: &Segment) -> Result<(), AdapterError> {
-    let tasks = segment.layout().tasks() as u32;
+/// Counts this task and waits until all tasks of the world are counted. Every task then sees what the others stored
+/// before.
+fn meet(word: &FutexWord, segment: &Segment, world: &World) -> Result<(), AdapterError> {
+    let tasks = world.tasks.len() as u32;
     let before = word.value().fetch_add(1, Ordering::AcqRel); // SYNC: meeting
     if before.wrapping_add(1) == tasks {
         word.wake_all();
@@ -169,65 +161,69 @@ fn meet(word: &FutexWord, segment: &Segment) -> Result<(), AdapterError> {
         if arrived >= tasks {
             return Ok(());
         }
-        if losses(segment) > 0 {
-            let lost = (0..tasks).find(|&task| is_lost(segment, task));
-            return Err(AdapterError::PeerLost { task: lost.unwrap_or_default() });
+        if let Some(task) = lost_of(segment, world) {
+            return Err(AdapterError::PeerLost { task });
         }
         word.wait(arrived, Some(LOOK_AGAIN));
     }
 }
 
-/// Reads what all tasks published; each comes to the same conclusion (W2).
+/// Concludes from what the tasks of the world have published, and those of its parent's world (WO2). Each task comes to
+/// the same conclusion (W2).
 fn conclude(
     segment: &Segment,
-    me: usize,
+    world: &World,
     mode: GetMode,
     cell: Arc<AtomicU64>,
 ) -> Result<(Processes, Fences), AdapterError> {
-    let tasks = segment.layout().tasks();
-    let lines = || segment.tasks().map(|block| &block.wireup);
-    let goes_on = segment.job().keeper.load(Ordering::Relaxed) != 0;
-    let peer = |(task, line): (usize, &WireupLine)| {
-        let pid = process((task, line.pid.load(Ordering::Relaxed)))?;
-        let is_reaped_late = !goes_on || line.keeps_pid.load(Ordering::Relaxed) != 0;
-        Ok(Peer { pid, cell: cell_of(line), may_be_reaped: !is_reaped_late })
-    };
-    let peers = lines().enumerate().map(peer).collect::<Result<Arc<[Peer]>, _>>()?;
-    let all_light = lines().all(|line| line.light_fences.load(Ordering::Relaxed) == 1);
-    let without_get = lines()
-        .map(|line| Verdict::decode(line.verdict.load(Ordering::Relaxed)))
-        .enumerate()
-        .find_map(|(task, verdict)| verdict.objection(task, tasks));
+    let (mut without_get, mut all_light) = agreement(segment, world.places());
+    if let Some(parents) = world.of_parent(segment) {
+        let (way, light) = agreement(segment, parents);
+        if way.is_none() {
+            if let Some(reason) = without_get {
+                return Err(AdapterError::GetRefused { reason });
+            }
+        }
+        if light && !all_light {
+            let what = "its ranks use the system call membarrier, which is refused here".to_owned();
+            return Err(AdapterError::BadSegment { what });
+        }
+        // What the worlds that these ranks spawn will read.
+        let mine = &segment.wireup(world.task as usize);
+        (without_get, all_light) = (way, light);
+        if without_get.is_some() {
+            mine.verdict.store(Verdict::Declined.encode(), Ordering::Relaxed);
+        }
+        mine.light_fences.store(all_light.into(), Ordering::Relaxed);
+    }
     match without_get {
         Some(reason) if mode == GetMode::Cma => Err(AdapterError::GetRefused { reason }),
         without_get => {
             let fences = if all_light { Fences::Asymmetric } else { Fences::Symmetric };
-            let may_be_reaped = peers[me].may_be_reaped;
+            let peers = Arc::new(Peers::new(segment));
+            for task in world.tasks.clone() {
+                peers.of(task)?;
+            }
+            let may_be_reaped = peers.of(world.task)?.may_be_reaped;
             Ok((Processes { peers, may_be_reaped, cell, without_get }, fences))
         }
     }
 }
 
-/// Checks the number of a task's process: 0 and negative numbers would stand for other processes, or none.
-fn process((task, claim): (usize, u32)) -> Result<i32, AdapterError> {
-    let number = i32::try_from(claim).ok().filter(|&number| number > 0);
-    number.ok_or_else(|| AdapterError::BadSegment {
-        what: format!("rank {task} claims to be process {claim}, which is no process number"),
-    })
+/// Why these tasks do not read memory, if they do not, and whether all of them have light fences.
+fn agreement(segment: &Segment, tasks: Range<usize>) -> (Option<String>, bool) {
+    let lines = || tasks.clone().map(|task| &segment.task(task).wireup);
+    let all_light = lines().all(|line| line.light_fences.load(Ordering::Relaxed) == 1);
+    let without_get = lines()
+        .map(|line| Verdict::decode(line.verdict.load(Ordering::Relaxed)))
+        .zip(tasks.clone())
+        .find_map(|(verdict, task)| verdict.objection(task, &tasks));
+    (without_get, all_light)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_a_positive_number_is_a_process() {
-        assert_eq!(process((0, 1)).unwrap(), 1);
-        for claim in [0, 1 << 31, u32::MAX] {
-            let refused = process((3, claim)).unwrap_err().to_string();
-            assert!(refused.contains("rank 3 claims to be process"), "{refused}");
-        }
-    }
 
     #[test]
     fn verdicts_survive_the_segment() {
@@ -240,12 +236,12 @@ mod tests {
 
     #[test]
     fn only_a_readable_successor_is_no_objection() {
-        assert_eq!(Verdict::Readable.objection(1, 2), None);
-        let refused = Verdict::Refused(libc::EPERM).objection(1, 2).unwrap();
+        assert_eq!(Verdict::Readable.objection(1, &(0..2)), None);
+        let refused = Verdict::Refused(libc::EPERM).objection(1, &(0..2)).unwrap();
         assert!(refused.starts_with("rank 1 cannot read rank 0: "), "{refused}");
-        let declined = Verdict::Declined.objection(0, 2).unwrap();
+        let declined = Verdict::Declined.objection(0, &(0..2)).unwrap();
         assert_eq!(declined, "rank 0 was started with MPJ_GET=am");
-        let wrong = Verdict::WrongBytes.objection(0, 1).unwrap();
+        let wrong = Verdict::WrongBytes.objection(0, &(0..1)).unwrap();
         assert_eq!(wrong, "rank 0 read wrong bytes from rank 0");
     }
 }

@@ -1,7 +1,8 @@
 //! The control line of a job: messages from a rank to the launcher, one per packet.
 //!
-//! A rank has a [`Control`], the launcher a [`ControlReceiver`] per rank; [`control_pair`] makes both. The line is
-//! one-way. It carries a handful of messages during a rank's life, never data. Only this file knows the encoding.
+//! A rank has a [`Control`], the launcher a [`ControlReceiver`] per rank; [`control_pair`] makes both. It carries a handful
+//! of messages during a rank's life, never data. The launcher sends nothing but answers to demands ([`mod@demand`]).
+//! Only this file and that one know the encoding.
 //! [`mod@line`] and [`agents`] are the other control line, between launchers of several hosts.
 //!
 //! - L1: a packet contains one message of at most [`MAX_MESSAGE`] bytes, and nothing else.
@@ -18,10 +19,14 @@
 //!   the job or ends it, and the addresses of its endpoints; nothing else.
 //! - L9: the clients of a process share its line. The launcher is told that the rank leaves, and has left, when the last
 //!   of them does so.
+//! - L10: a rank makes one demand at a time, and gets one answer to each, at once: the launcher waits for no rank before
+//!   it answers.
 
 pub mod agents;
 mod clients;
 mod counters;
+pub mod demand;
+mod error;
 pub mod line;
 mod observed;
 mod queues;
@@ -32,7 +37,7 @@ use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
@@ -49,6 +54,7 @@ use rustix::process::{Signal, getpid, kill_process, parent_process_death_signal}
 use rustix::thread::gettid;
 
 use self::clients::Clients;
+use self::demand::Demand;
 use super::managed::ManagedJob;
 use super::{BootstrapError, monotonic_nanos};
 use crate::adapter::TaskId;
@@ -56,8 +62,9 @@ use crate::adapter::waits::become_bystander;
 use crate::job::wireup;
 use crate::platform::fork::ProcessMark;
 
-pub use counters::{MessageCounts, ProtocolCounts};
-pub use observed::{Activity, Doubt, Observed};
+pub use counters::{MessageCounts, MessageTotals, ProtocolCounts};
+pub use error::ControlError;
+pub use observed::{Activity, Doubt, Observed, Usage};
 pub use queues::{PostedReceive, Queues, RankRange, SpaceMembers, UnexpectedMessage};
 pub use vocabulary::Vocabulary;
 
@@ -152,6 +159,18 @@ pub enum ControlMessage {
         /// The mistake.
         message: String,
     },
+    /// How often the rank has chosen an algorithm. Sent before it leaves.
+    Chosen {
+        /// What was chosen, and for what.
+        name: String,
+        /// How often.
+        times: u64,
+    },
+    /// The rank asks for something, and waits for the answer.
+    Demanded {
+        /// What for.
+        demand: Demand,
+    },
 }
 
 impl ControlMessage {
@@ -177,6 +196,7 @@ impl ControlMessage {
     pub fn check(&self) -> Result<(), ControlError> {
         match self {
             Self::Vocabulary { vocabulary, .. } => vocabulary.check(),
+            Self::Chosen { name, .. } => vocabulary::check_names([name]),
             _ => Ok(()),
         }
     }
@@ -193,45 +213,6 @@ pub struct Endpoints {
     pub first: u32,
     /// The network address of each of its contexts, in order.
     pub addresses: Vec<Vec<u8>>,
-}
-
-/// Why a packet was refused.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ControlError {
-    /// The packet has more than [`MAX_MESSAGE`] bytes.
-    #[error("control message of {len} bytes, the limit is {MAX_MESSAGE}")]
-    TooLong {
-        /// Its length.
-        len: usize,
-    },
-    /// The bytes are not a message.
-    #[error("undecodable control message")]
-    Undecodable(#[source] bincode::error::DecodeError),
-    /// There are bytes after the message.
-    #[error("{extra} bytes behind a control message")]
-    TrailingBytes {
-        /// Number of such bytes.
-        extra: usize,
-    },
-    /// A vocabulary has more than [`Vocabulary::MAX_CALLS`] calls.
-    #[error("vocabulary of {number} calls, the limit is {}", Vocabulary::MAX_CALLS)]
-    TooManyCalls {
-        /// Their number.
-        number: usize,
-    },
-    /// A name in a vocabulary is not fit to be shown.
-    #[error(
-        "name {place} of a vocabulary is not 1 to {} printable characters",
-        Vocabulary::MAX_NAME
-    )]
-    IllegalName {
-        /// Its place: first those of the calls, from 1 on, then those of spaces.
-        place: usize,
-    },
-    /// The socket failed.
-    #[error("cannot receive from the control socket")]
-    Receive(#[source] io::Error),
 }
 
 const ENCODING: Configuration<LittleEndian, Fixint, Limit<MAX_MESSAGE>> =
@@ -298,15 +279,15 @@ struct ControlSocket {
     process: ProcessMark,
     /// Used when a loss is reported (L7).
     first_loss: Once,
+    /// Locked while a demand waits for its answer (L10).
+    asking: Mutex<()>,
 }
 
 impl Control {
     pub(crate) fn new(task: TaskId, socket: OwnedFd) -> Self {
-        let (process, first_loss) = (ProcessMark::new(), Once::new());
-        Self::of_first_client(
-            task,
-            Line::Launcher(Arc::new(ControlSocket { socket, process, first_loss })),
-        )
+        let (process, first_loss, asking) = (ProcessMark::new(), Once::new(), Mutex::default());
+        let line = ControlSocket { socket, process, first_loss, asking };
+        Self::of_first_client(task, Line::Launcher(Arc::new(line)))
     }
 
     /// The line of a rank that a process manager has started (L8).
@@ -507,8 +488,12 @@ fn wait_for_hangup(socket: BorrowedFd<'_>) {
     }
 }
 
-/// The longest prefix of `text` that has at most `limit` bytes and ends between two characters.
-fn cut(text: &str, limit: usize) -> &str {
+/// Returns the longest prefix of `text` that has at most `limit` bytes and ends between two characters.
+///
+/// ```
+/// assert_eq!(transport_lapi::bootstrap::control::cut("größer", 3), "gr");
+/// ```
+pub fn cut(text: &str, limit: usize) -> &str {
     let end = (0..=limit.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
 }

@@ -427,7 +427,7 @@ fn key(owner: TaskId, name: &str, piece: usize) -> String {
 }
 
 /// Writes bytes as hexadecimal digits.
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+fn hexadecimal(bytes: &[u8]) -> String {
     let mut digits = String::with_capacity(2 * bytes.len());
     for byte in bytes {
         write!(digits, "{byte:02x}").expect("a string takes any text");

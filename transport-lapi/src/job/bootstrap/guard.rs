@@ -3,8 +3,8 @@
 //!
 //! In that case the kernel kills the ranks themselves (SP2 of [`super::spawn`]), but not the processes that they have
 //! started: the program behind a script, an auxiliary process of a rank. So the launcher forks a [`Guard`], which waits
-//! for end-of-file on a pipe held by the launcher, and then kills every group. It costs one fork per job, and sleeps
-//! until the job is over.
+//! for end-of-file on a pipe held by the launcher, and then kills every group. It costs one fork per world of the
+//! job, and sleeps until the job is over.
 //!
 //! - GU1: the forked child makes only async-signal-safe calls, allocates nothing and never returns: the launcher may
 //!   have other threads, whose locks stay locked for ever in the child.

@@ -20,7 +20,7 @@ use std::ptr;
 use std::sync::OnceLock;
 
 use super::control::{ControlMessage, Endpoints};
-use super::exchange::{self, Exchange};
+use super::exchange::Exchange;
 use super::hosts::{
     HostPlan, MAX_ADDRESS, SECRET_BYTES, TableWriter, estrangement, understand_each_other,
 };
@@ -29,8 +29,9 @@ use super::{
     BootstrapError, Control, ExchangeError, Membership, TAKEN, contexts, inherit, take_once,
 };
 use crate::adapter::{AdapterError, TaskId};
-use crate::adapters::shm::create_segment;
+use crate::adapters::shm::{World, create_segment};
 use crate::job::config::{self, Start};
+use crate::platform::{offer, sys};
 
 /// What the values are called that the ranks put.
 const SEGMENT: &str = "segment";
@@ -105,7 +106,8 @@ fn meet(exchange: &Exchange, contexts: usize) -> Result<Membership, BootstrapErr
     };
     let job = ManagedJob { exchange: exchange.clone(), table: made };
     let control = Control::to_manager(rank, job);
-    Ok(Membership { task: rank, num_tasks, contexts, segment, table, control })
+    let world = World::whole(rank, num_tasks);
+    Ok(Membership { world, contexts, segment, table, control })
 }
 
 /// Makes the segment of this host and, in a job of several hosts, the table, and offers both: what the first rank of a
@@ -139,11 +141,11 @@ fn make(exchange: &Exchange, contexts: usize) -> Result<(OwnedFd, Option<Table>)
 
 /// A name that nobody can guess, for a memfd that will be offered.
 fn random_name() -> Result<String, BootstrapError> {
-    Ok(exchange::hexadecimal(&random::<16>()?))
+    offer::secret_name().map_err(|source| BootstrapError::Random { source })
 }
 
 fn random<const N: usize>() -> Result<[u8; N], BootstrapError> {
-    super::random().map_err(|source| BootstrapError::Random { source })
+    sys::random().map_err(|source| BootstrapError::Random { source })
 }
 
 /// What takes the place of a rank's launcher.

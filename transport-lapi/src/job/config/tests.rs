@@ -128,3 +128,29 @@ fn the_longest_eager_message_has_a_limit() {
     assert_eq!([eager_length("auto"), eager_length("0")], [Some(None), Some(Some(0))]);
     assert_eq!([eager_length("1G"), eager_length("1073741825")], [Some(Some(1 << 30)), None]);
 }
+
+#[test]
+fn the_table_says_what_values_are() {
+    for row in SETTINGS {
+        let is_legal = |value: &str| settings(&[(row.name, value)]).is_ok();
+        let is_word = row.words().any(|word| word == row.default);
+        match row.values {
+            Values::Words => assert!(is_word && row.words().all(is_legal), "{}", row.name),
+            Values::Number => {
+                let number = row.number(row.default).expect("the default is a number");
+                assert!(is_legal(&number.to_string()), "{}", row.name);
+            }
+            Values::Text => assert!(!row.words().all(is_legal), "{}", row.name),
+        }
+    }
+}
+
+/// The only test that sets anything for this process; no other one reads this setting from it.
+#[test]
+fn what_a_program_sets_counts_for_more_than_the_environment() {
+    let refused = CONNECT_TIMEOUT.write("0").expect_err("no time");
+    assert!(matches!(refused, ConfigError::Unknown { name: "MPJ_CONNECT_TIMEOUT", .. }));
+    CONNECT_TIMEOUT.write("77").unwrap();
+    assert_eq!(CONNECT_TIMEOUT.value(), "77");
+    assert_eq!(Settings::from_env().unwrap().connect_timeout, Duration::from_secs(77));
+}

@@ -2,6 +2,7 @@
 //!
 //! [`super::build`] chooses the form and makes it; [`super::walk`] copies with it.
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use super::{Layout, LayoutError};
@@ -159,28 +160,9 @@ impl Body {
 
     /// Calls `visit` with displacement and length of each block in order. The first byte of the body is at `at`.
     pub(super) fn each_block(&self, at: isize, visit: &mut impl FnMut(isize, usize)) {
-        match &self.form {
-            Form::Block => visit(at, self.size),
-            Form::Repeat { body, stride, count } => {
-                for round in 0..*count {
-                    body.each_block(at + stride * round as isize, visit);
-                }
-            }
-            Form::Placed { body, displacements } => {
-                for by in displacements {
-                    body.each_block(at + by, visit);
-                }
-            }
-            Form::Blocks { begins, displacements } => {
-                for (begin, by) in begins.windows(2).zip(displacements) {
-                    visit(at + by, begin[1] - begin[0]);
-                }
-            }
-            Form::List(parts) => {
-                for part in parts {
-                    part.body.each_block(at + part.at, visit);
-                }
-            }
-        }
+        let _ = self.spans(at, 0, self.size, &mut |at, len| {
+            visit(at, len);
+            ControlFlow::Continue(())
+        });
     }
 }

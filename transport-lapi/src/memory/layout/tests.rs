@@ -1,5 +1,7 @@
 //! Layouts, compared with the list of the places of all bytes of a message.
 
+use std::ops::ControlFlow;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -102,6 +104,11 @@ fn receive(bytes: &mut [u8]) -> RecvRegion {
     unsafe { RecvRegion::new(bytes.as_mut_ptr(), bytes.len()) }
 }
 
+fn shared(bytes: &mut [u8]) -> SharedBytes<'_> {
+    // SAFETY: SB1 of `crate::memory::shared`: nobody else accesses them meanwhile.
+    unsafe { SharedBytes::new(bytes.as_mut_ptr(), bytes.len()) }
+}
+
 /// Divides `len` into pieces of these lengths, repeated as needed.
 fn pieces(len: usize, lens: &[usize]) -> Vec<(usize, usize)> {
     let (mut at, mut pieces) = (0, Vec::new());
@@ -136,6 +143,37 @@ proptest! {
     }
 
     #[test]
+    fn spans_are_those_of_the_bytes(recipe in recipe(), offset in 0usize..200, len in 0usize..200) {
+        let (layout, places) = (recipe.layout(), recipe.places());
+        let mut expanded = Vec::new();
+        let ended = layout.each_span(offset, len, &mut |at, len| {
+            expanded.extend(at..at + len as isize);
+            if expanded.len() > 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let wanted = &places[offset.min(places.len())..(offset + len).min(places.len())];
+        prop_assert!(wanted.starts_with(&expanded), "{}", layout);
+        prop_assert!(ended.is_break() || expanded == wanted, "{}", layout);
+    }
+
+    #[test]
+    fn words_make_the_same_layout_and_others_make_none(recipe in recipe(), at: usize, word: u64) {
+        let (layout, places) = (recipe.layout(), recipe.places());
+        let mut words = layout.to_words().unwrap();
+        let again = Layout::from_words(&words).unwrap();
+        prop_assert_eq!(again.to_string(), layout.to_string());
+        prop_assert_eq!((again.size(), again.bounds()), (places.len(), bounds(&places)));
+        prop_assert_eq!(again.to_words().unwrap(), &words[..]);
+        prop_assert!(Layout::from_words(&words[..words.len() - 1]).is_err());
+        let place = at % words.len();
+        words[place] = word;
+        // Whatever it is, reading it ends; and what is read is written as it reads.
+        if let Ok(other) = Layout::from_words(&words) {
+            let words = other.to_words().unwrap();
+            prop_assert_eq!(Layout::from_words(&words).unwrap().to_words().unwrap(), words);
+        }
+    }
+
+    #[test]
     fn any_part_is_packed_from_any_offset(
         recipe in recipe(),
         lens in prop::collection::vec(1usize..60, 1..5),
@@ -160,6 +198,10 @@ proptest! {
         prop_assert_eq!(source.piece(at, len).to_vec(), &expected[at..at + len], "{}", layout);
         let mut slice = vec![0; len];
         prop_assert_eq!(layout.pack(&memory, -low, at, &mut slice), Ok(len));
+        prop_assert_eq!(&slice, &expected[at..at + len], "{}", layout);
+        slice.fill(0);
+        let mut shown = memory.clone();
+        prop_assert_eq!(layout.load(shared(&mut shown), -low, at, RecvPart::of_slice(&mut slice)), Ok(()));
         prop_assert_eq!(slice, &expected[at..at + len], "{}", layout);
         let mut longer = vec![0; expected.len() + behind];
         prop_assert_eq!(layout.pack(&memory, -low, 0, &mut longer), Ok(expected.len()));
@@ -175,10 +217,12 @@ proptest! {
         let (layout, places) = (recipe.layout(), recipe.places());
         let (low, high) = bounds(&places);
         let mut memory = vec![0; high.abs_diff(low) + 2];
-        let mut slice = memory.clone();
+        let (mut slice, mut window) = (memory.clone(), memory.clone());
         let sink = layout.to_receive(receive(&mut memory), 1 - low);
         if has_overlap(&places) {
             let result = layout.unpack(&numbered(places.len()), 0, &mut slice, 1 - low);
+            prop_assert_eq!(result, Err(LayoutError::Overlap), "{}", layout);
+            let result = layout.store(ForeignBytes::from_slice(&[]), 0, shared(&mut window), 1 - low);
             prop_assert_eq!(result, Err(LayoutError::Overlap), "{}", layout);
             prop_assert_eq!(sink.err(), Some(LayoutError::Overlap), "{}", layout);
             return Ok(());
@@ -192,6 +236,8 @@ proptest! {
             let piece = &message[at..at + len];
             prop_assert_eq!(sink.store(at, ForeignBytes::from_slice(piece)), len);
             prop_assert_eq!(layout.unpack(piece, at, &mut slice, 1 - low), Ok(len));
+            let from = ForeignBytes::from_slice(piece);
+            prop_assert_eq!(layout.store(from, at, shared(&mut window), 1 - low), Ok(()));
         }
         drop(sink);
         let mut expected = vec![0; memory.len()];
@@ -199,7 +245,8 @@ proptest! {
             expected[(at + 1 - low) as usize] = byte;
         }
         prop_assert_eq!(&memory, &expected, "{}", layout);
-        prop_assert_eq!(slice, expected, "{}", layout);
+        prop_assert_eq!(&slice, &expected, "{}", layout);
+        prop_assert_eq!(window, expected, "{}", layout);
     }
 
     #[test]

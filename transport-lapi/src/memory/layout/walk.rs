@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use crate::memory::body::{Pack, Unpack};
-use crate::memory::region::{ForeignBytes, RecvPart, RecvRegion, SendRegion};
+use crate::memory::region::{ForeignBytes, RecvPart, RecvRegion, SendRegion, clipped};
+use crate::memory::shared::SharedBytes;
 
 use super::body::{Body, Form};
 
@@ -24,10 +25,8 @@ pub(super) struct Placed<R> {
 }
 
 impl<R> Placed<R> {
-    /// The bytes `offset..offset + len` of the message, clipped to its size.
     fn span(&self, offset: usize, len: usize) -> Span {
-        let offset = offset.min(self.body.size);
-        Span { at: self.at, offset, done: 0, len: len.min(self.body.size - offset) }
+        Span::of(&self.body, self.at, offset, len)
     }
 }
 
@@ -68,6 +67,30 @@ pub(super) fn unpack(body: &Body, at: usize, memory: &mut [u8], offset: usize, f
     body.walk(&mut Unpacking { memory: RecvPart::of_slice(memory), from }, span);
 }
 
+/// Like [`pack`], out of memory that other threads may write meanwhile; copies as much as fits and exists.
+pub(super) fn load(
+    body: &Body,
+    at: usize,
+    memory: SharedBytes<'_>,
+    offset: usize,
+    into: RecvPart<'_>,
+) {
+    let span = Span::of(body, at, offset, into.len());
+    body.walk(&mut Loading { memory, into }, span);
+}
+
+/// Like [`unpack`], to memory that other threads may access meanwhile; copies as much as fits and exists.
+pub(super) fn store(
+    body: &Body,
+    at: usize,
+    memory: SharedBytes<'_>,
+    offset: usize,
+    from: ForeignBytes<'_>,
+) {
+    let span = Span::of(body, at, offset, from.len());
+    body.walk(&mut Storing { memory, from }, span);
+}
+
 /// The bytes of a body to be copied, and their positions on both sides.
 #[derive(Clone, Copy)]
 struct Span {
@@ -101,7 +124,10 @@ trait Copies {
 
     /// Copies blocks of `len` bytes between `places` in memory and the buffer, where they are contiguous from `done`
     /// on.
-    fn each(&mut self, places: impl Iterator<Item = usize>, done: usize, len: usize);
+    #[inline(always)]
+    fn each(&mut self, places: impl Iterator<Item = usize>, done: usize, len: usize) {
+        places.enumerate().for_each(|(nth, at)| self.block(at, done + nth * len, len));
+    }
 
     /// Copies blocks at equal distances.
     fn blocks(&mut self, blocks: Blocks);
@@ -150,6 +176,42 @@ impl Copies for Unpacking<'_> {
     fn blocks(&mut self, Blocks { at, stride, done, step, len, count }: Blocks) {
         let from = self.from.part(done, usize::MAX);
         self.memory.part(at, usize::MAX).store_blocks(stride, from, step, len, count);
+    }
+}
+
+/// Copies from memory that other threads may write into the buffer.
+struct Loading<'a> {
+    memory: SharedBytes<'a>,
+    into: RecvPart<'a>,
+}
+
+impl Copies for Loading<'_> {
+    #[inline(always)]
+    fn block(&mut self, at: usize, done: usize, len: usize) {
+        self.memory.part(at, len).load(self.into.part(done, len));
+    }
+
+    fn blocks(&mut self, Blocks { at, stride, done, step, len, count }: Blocks) {
+        let (memory, into) = (self.memory.part(at, usize::MAX), self.into.part(done, usize::MAX));
+        memory.load_blocks(stride, &into, step, len, count);
+    }
+}
+
+/// Copies from the buffer into memory that other threads may access.
+struct Storing<'a> {
+    memory: SharedBytes<'a>,
+    from: ForeignBytes<'a>,
+}
+
+impl Copies for Storing<'_> {
+    #[inline(always)]
+    fn block(&mut self, at: usize, done: usize, len: usize) {
+        self.memory.part(at, len).store(self.from.part(done, len));
+    }
+
+    fn blocks(&mut self, Blocks { at, stride, done, step, len, count }: Blocks) {
+        let (memory, from) = (self.memory.part(at, usize::MAX), self.from.part(done, usize::MAX));
+        memory.store_blocks(stride, from, step, len, count);
     }
 }
 
@@ -290,6 +352,12 @@ impl Body {
 }
 
 impl Span {
+    /// The bytes `offset..offset + len` of the message of a body, clipped to its size.
+    fn of(body: &Body, at: usize, offset: usize, len: usize) -> Self {
+        let (offset, len) = clipped(body.size, offset, len);
+        Self { at, offset, done: 0, len }
+    }
+
     /// The part of the span in `begin..end` of the message, which is not empty: its offset in that part, its position
     /// in the buffer, and its length.
     #[inline(always)]

@@ -84,6 +84,18 @@ impl RemoteRegion {
         Self { addr, len, key, direct: RemoteKey::NONE }
     }
 
+    /// The same memory, which its owner accesses for others whatever the adapter can do.
+    #[must_use]
+    pub fn over_messages(self) -> Self {
+        Self { direct: RemoteKey::NONE, ..self }
+    }
+
+    /// Returns whether the memory lies in the shared area of its owner, where others access it by themselves.
+    #[inline(always)]
+    pub fn is_in_area(&self) -> bool {
+        self.key & Self::IN_AREA != 0
+    }
+
     /// Returns the description as words, to send it to other tasks.
     ///
     /// ```
@@ -120,6 +132,6 @@ impl RemoteRegion {
     /// that the offset lies in the memory.
     #[inline(always)]
     pub(crate) fn area_place(&self, offset: u64) -> Option<u64> {
-        (self.key & Self::IN_AREA != 0).then(|| (self.key & !Self::IN_AREA).saturating_add(offset))
+        self.is_in_area().then(|| (self.key & !Self::IN_AREA).saturating_add(offset))
     }
 }

@@ -197,3 +197,38 @@ fn a_refused_get_from_a_lost_task_fails_for_the_loss() {
     let lost = session.state.pop().unwrap().unwrap_err();
     assert!(matches!(lost, LapiError::Adapter(AdapterError::PeerLost { task: 1 })), "{lost}");
 }
+
+/// Long gets wait without a turn while another one is shared, and all of them end, also those behind a refused one
+/// and those that a loss ends.
+#[test]
+fn gets_wait_for_the_one_that_is_shared() {
+    const GETS: usize = 8;
+    for (allowed, is_lost) in [(usize::MAX, false), (3, false), (usize::MAX, true)] {
+        let scene = Scene::new(allowed, libc::EPERM);
+        let mut landings = vec![vec![0; SHARED_FROM]; GETS];
+        for (at, landing) in landings.iter_mut().enumerate() {
+            // SAFETY: G2 of `crate::memory::region`: the landing is local, and the get ends before it goes.
+            let into = unsafe { RecvRegion::new(landing.as_mut_ptr(), SHARED_FROM) };
+            let next = Next::Outcome(ended, 0);
+            scene.reader.session().unwrap().get(1, scene.remote, at as u64, into, next).unwrap();
+        }
+        let mut session = scene.reader.session().unwrap();
+        session.progress().unwrap();
+        assert!(session.engine.outbox.gets.turns.len() <= 1, "the others have none");
+        if is_lost {
+            session.engine.outbox.lose_gets(1);
+            assert_eq!(
+                session.engine.outbox.gets.under_way(),
+                1,
+                "the shared one ends in its turn"
+            );
+        }
+        while session.state.len() < GETS {
+            session.progress().unwrap();
+            scene.owner.session().unwrap().progress().unwrap();
+        }
+        assert!(session.engine.outbox.gets.waiting.values().all(VecDeque::is_empty));
+        let is_right = |at: usize| landings[at] == scene.bytes[at..][..SHARED_FROM];
+        assert!(is_lost || session.state.iter().all(Result::is_ok) && (0..GETS).all(is_right));
+    }
+}

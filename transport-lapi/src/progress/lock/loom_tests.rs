@@ -60,6 +60,26 @@ fn loom_owner_and_revoker_lose_nothing() {
 }
 
 #[test]
+fn loom_who_does_not_wait_enters_only_alone() {
+    loom::model(|| {
+        let tally = mine();
+        let other = {
+            let tally = Arc::clone(&tally);
+            thread::spawn(move || {
+                let entered = tally.try_lock().expect("the thread is outside");
+                entered.iter().for_each(add);
+                u32::from(entered.is_some())
+            })
+        };
+        lock_and_add(&tally);
+        lock_and_add(&tally);
+        let entered = other.join().expect("no thread of the model panics");
+        let sum = tally.lock().expect("all others have left").load(Ordering::Relaxed);
+        assert_eq!(sum, 2 + entered, "an update was lost");
+    });
+}
+
+#[test]
 fn loom_two_revokers_lose_nothing() {
     model(lock_and_add, [lock_and_add, lock_and_add], 3);
 }

@@ -47,6 +47,24 @@ fn a_thread_alone_gets_the_bias_after_its_turns() {
 }
 
 #[test]
+fn who_does_not_wait_is_refused_while_another_thread_is_inside() {
+    let lock = mine(0);
+    for times in 1..=2 {
+        let before = bias(&lock);
+        let guard = lock.try_lock().unwrap().expect("nobody else is inside");
+        assert!(matches!(lock.try_lock(), Err(Refusal::Inside)));
+        let other = || lock.try_lock().unwrap().map(|mut guard| *guard += 1);
+        thread::scope(|scope| {
+            assert_eq!(scope.spawn(other).join().unwrap(), None);
+            assert_eq!(bias(&lock), before, "who is refused takes no bias back");
+            drop(guard);
+            assert_eq!(scope.spawn(other).join().unwrap(), Some(()));
+        });
+        assert_eq!(*lock.lock().unwrap(), times, "by bias, then by the gate");
+    }
+}
+
+#[test]
 fn who_sets_up_for_another_thread_does_not_get_the_bias() {
     if !can_be_biased() {
         return;

@@ -162,7 +162,7 @@ impl Vector {
             LayoutError::Null => {
                 LapiError::VecAddr { end, is_strided: matches!(self, Self::Strided { .. }) }
             }
-            LayoutError::Outside { .. } | LayoutError::Overlap => {
+            LayoutError::Outside { .. } | LayoutError::Overlap | LayoutError::Words => {
                 LapiError::VecOutside { end, error }
             }
         }

@@ -43,6 +43,17 @@ fn a_mark_that_comes_during_the_visits_waits_for_the_next_ones() {
     assert_eq!(visited(&mut visits), [7, 8, 70]);
 }
 
+#[test]
+fn all_origins_of_a_mark_are_visited() {
+    let arrivals = none();
+    let mut visits = Visits::new(&arrivals, 600);
+    arrivals.mark(599);
+    arrivals.mark(300);
+    assert_eq!(visited(&mut visits), [44, 87, 300, 343, 556, 599]);
+    [44, 87, 300, 343, 556].into_iter().for_each(|origin| visits.done(origin));
+    assert_eq!(visited(&mut visits), [599]);
+}
+
 /// AV4.
 #[test]
 fn marks_of_tasks_that_the_job_has_not_are_passed_over() {

@@ -29,8 +29,9 @@ fn tasks_of_a_job_pass_buffers_to_each_other() {
 fn pass_buffers(layout: Layout, policy: CachePolicy) {
     let job = Arc::new(Segment::in_process(layout).unwrap());
     for segment in job.contexts().map(Arc::new) {
-        let all = 0..layout.tasks() as TaskId;
-        let port = |task| Port::with_policy(Arc::clone(&segment), task, Fences::Symmetric, policy);
+        let (tasks, all) = (layout.tasks(), 0..layout.tasks() as TaskId);
+        let port =
+            |task| Port::with_policy(Arc::clone(&segment), task, Fences::Symmetric, tasks, policy);
         let mut ports: Vec<Port> = all.clone().map(port).collect();
         for round in 0..3_u8 {
             let len = [300, layout.max_body().min(LONGEST), 1000][usize::from(round)];

@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use bincode::{Decode, Encode};
 
+use super::demand::Answer;
 use super::{ControlMessage, Endpoints, Observed};
 use crate::adapter::TaskId;
 
@@ -256,6 +257,13 @@ pub enum Order {
         copy: u32,
         /// The bytes.
         bytes: Vec<u8>,
+    },
+    /// The answer to the demand of a rank.
+    Answer {
+        /// The rank.
+        task: TaskId,
+        /// The answer.
+        answer: Answer,
     },
 }
 

@@ -47,7 +47,7 @@ impl Secret {
     /// # Errors
     /// The error of the system if it has no random bytes.
     pub fn random() -> io::Result<Self> {
-        crate::job::bootstrap::random().map(Self)
+        crate::platform::sys::random().map(Self)
     }
 
     /// Returns the line that passes it on: hexadecimal digits and a newline.

@@ -5,6 +5,7 @@ use bincode::enc::Encoder;
 use bincode::error::{DecodeError, EncodeError};
 use bincode::{Decode, Encode};
 
+use super::MessageTotals;
 use crate::adapter::waits::{Blocked, CallCode, Phase, TaskState, Wait};
 
 /// What the threads of a rank's process did, as the kernel reports it.
@@ -35,6 +36,15 @@ pub enum Doubt {
     OtherThread,
 }
 
+/// What a rank uses, and what it has sent and received.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Usage {
+    /// Memory of its process that is not swapped out, in bytes, with what it shares; `None` if that is not known.
+    pub memory: Option<u64>,
+    /// Its messages; `None` if its memory cannot be read, or if it has published no counters.
+    pub totals: Option<MessageTotals>,
+}
+
 /// A look at a rank.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Observed {
@@ -44,6 +54,8 @@ pub struct Observed {
     pub activity: Option<Activity>,
     /// Why it may go on; `None` if there is no reason.
     pub doubt: Option<Doubt>,
+    /// What it uses.
+    pub usage: Usage,
     /// The threads among those asked for that its process does not have any more.
     pub gone: Vec<i32>,
 }
@@ -169,7 +181,10 @@ mod tests {
             contexts: 3,
         };
         let (activity, doubt) = (Some(Activity::Sleeping), Some(Doubt::Crowded));
-        let seen = Box::new(Observed { state: Some(state), activity, doubt, gone: vec![71] });
+        let totals = Some(MessageTotals { sent: 16, bytes: 17, received: 18 });
+        let usage = Usage { memory: Some(1 << 33), totals };
+        let seen =
+            Box::new(Observed { state: Some(state), activity, doubt, usage, gone: vec![71] });
         News::Seen { task: 2, number: 4, at_nanos: 12_000, seen }
     }
 

@@ -22,30 +22,39 @@ fn failed(message: &str, location: &str) -> ControlMessage {
     ControlMessage::Failed { at_nanos: 0x0102, message, location, thread: 9 }
 }
 
-/// These bytes are the contract: another encoder may be used if it writes the same.
-#[test]
-fn golden_bytes() {
-    let protocol = |n| ProtocolCounts { messages: n, bytes: n + 1, unexpected: n + 2 };
-    let (eager, rendezvous) = (protocol(1), protocol(4));
-    let (received, fallbacks, unexpected_bytes, dropped) = (7, 8, 9, 10);
-    let counters =
-        MessageCounts { eager, rendezvous, received, fallbacks, unexpected_bytes, dropped };
+fn queues() -> Queues {
     let space = Space { context: 2, id: 7, label: None, is_collective: true };
     let labelled = Space { label: Some(5), is_collective: false, ..space };
     let posted = vec![PostedReceive { source: Some(1), tag: None, space, bytes: 3 }];
     let unexpected =
         vec![UnexpectedMessage { source: 4, tag: -1, space: labelled, bytes: 6, eager: true }];
     let spaces = vec![SpaceMembers::new(space, "rows", vec![6, 4, 5, 2])];
-    let queues = Queues { posted, all_posted: 1, unexpected, all_unexpected: 2, spaces };
+    Queues { posted, all_posted: 1, unexpected, all_unexpected: 2, spaces }
+}
+
+fn counters() -> MessageCounts {
+    let protocol = |n| ProtocolCounts { messages: n, bytes: n + 1, unexpected: n + 2 };
+    let (eager, rendezvous) = (protocol(1), protocol(4));
+    let (received, fallbacks, unexpected_bytes, dropped) = (7, 8, 9, 10);
+    MessageCounts { eager, rendezvous, received, fallbacks, unexpected_bytes, dropped }
+}
+
+fn endpoints() -> Endpoints {
+    let addresses = vec![b"ab".to_vec(), vec![7]];
+    Endpoints { network: "net".to_owned(), client: "am".to_owned(), first: 4, addresses }
+}
+
+/// These bytes are the contract: another encoder may be used if it writes the same.
+#[test]
+fn golden_bytes() {
+    let (counters, endpoints, queues) = (counters(), endpoints(), queues());
+    let name = demand::Name::Port(b"p".to_vec());
     let vocabulary = Vocabulary::new([("no", true)], "s", "w");
     let numbers = |numbers: std::ops::RangeInclusive<u64>| -> Vec<u8> {
         numbers.flat_map(u64::to_le_bytes).collect()
     };
     let leaving = [&[3, 0, 0, 0][..], &numbers(1..=10)].concat();
-    let addresses = vec![b"ab".to_vec(), vec![7]];
-    let endpoints =
-        Endpoints { network: "net".to_owned(), client: "am".to_owned(), first: 4, addresses };
-    let golden: [(ControlMessage, &[u8]); 11] = [
+    let golden: [(ControlMessage, &[u8]); 13] = [
         (ControlMessage::Joined { pid: 0x1_0203 }, &[0, 0, 0, 0, 3, 2, 1, 0]),
         (ControlMessage::Finished, &[1, 0, 0, 0]),
         (
@@ -87,6 +96,14 @@ fn golden_bytes() {
         (
             ControlMessage::Mistaken { at_nanos: 3, message: "no".to_owned() },
             b"\x0b\0\0\0\x03\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0no",
+        ),
+        (
+            ControlMessage::Chosen { name: "ring".to_owned(), times: 3 },
+            b"\x0c\0\0\0\x04\0\0\0\0\0\0\0ring\x03\0\0\0\0\0\0\0",
+        ),
+        (
+            ControlMessage::Demanded { demand: Demand::Lookup { name } },
+            b"\x0d\0\0\0\x03\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0p",
         ),
     ];
     for (message, bytes) in golden {
@@ -160,7 +177,7 @@ fn vocabularies_that_are_not_fit_to_be_shown_are_refused() {
         Err(error) => error.to_string(),
         Ok(taken) => panic!("{taken:?}"),
     };
-    let words = |place| format!("name {place} of a vocabulary is not 1 to 32 printable characters");
+    let words = |place| format!("name {place} is not 1 to 32 printable characters");
     let long = "x".repeat(Vocabulary::MAX_NAME + 1);
     for name in ["", "\u{1b}[2J", "two\nlines", "\u{e9}", &long] {
         assert_eq!(refused(&["good", name], "space"), words(2), "{name:?}");
@@ -193,6 +210,15 @@ fn the_largest_vocabulary_fits_a_packet_and_names_its_calls() {
     for unknown in [0, 257, u16::MAX].map(CallCode) {
         assert_eq!(vocabulary.name(unknown), format!("call {}", unknown.0));
         assert!(!vocabulary.needs_all(unknown));
+    }
+}
+
+#[test]
+fn names_that_are_not_fit_to_be_shown_are_refused() {
+    for name in ["", "two\nlines", "123456789012345678901234567890123"] {
+        let message = ControlMessage::Chosen { name: name.to_owned(), times: 1 };
+        let refused = decode(&encode(&message));
+        assert!(matches!(refused, Err(ControlError::IllegalName { place: 1 })), "{name:?}");
     }
 }
 

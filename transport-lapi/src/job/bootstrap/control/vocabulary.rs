@@ -59,15 +59,9 @@ impl Vocabulary {
         if number > Self::MAX_CALLS {
             return Err(ControlError::TooManyCalls { number });
         }
-        let is_legal = |name: &str| {
-            let is_printable = name.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
-            (1..=Self::MAX_NAME).contains(&name.len()) && is_printable
-        };
         let client = Some(&self.client).filter(|client| !client.is_empty());
         let names = self.calls.iter().map(|(name, _)| name);
-        let names = names.chain([&self.space, &self.everywhere]).chain(client);
-        let illegal = (1..).zip(names).find(|(_, name)| !is_legal(name));
-        illegal.map_or(Ok(()), |(place, _)| Err(ControlError::IllegalName { place }))
+        check_names(names.chain([&self.space, &self.everywhere]).chain(client))
     }
 
     /// Returns the name of a call; of one that it does not contain, its number.
@@ -104,6 +98,18 @@ impl Vocabulary {
     fn call(&self, call: CallCode) -> Option<&(String, bool)> {
         self.calls.get(usize::from(call.0).checked_sub(1)?)
     }
+}
+
+/// Checks that names are fit to be shown.
+pub(super) fn check_names<'a>(
+    names: impl IntoIterator<Item = &'a String>,
+) -> Result<(), ControlError> {
+    let is_legal = |name: &str| {
+        let is_printable = name.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+        (1..=Vocabulary::MAX_NAME).contains(&name.len()) && is_printable
+    };
+    let illegal = (1..).zip(names).find(|(_, name)| !is_legal(name));
+    illegal.map_or(Ok(()), |(place, _)| Err(ControlError::IllegalName { place }))
 }
 
 impl Default for Vocabulary {

@@ -30,34 +30,38 @@ fn ranks_of_one_host_share_a_segment_and_have_no_table() {
     let inode = |member: &Membership| rustix::fs::fstat(&member.segment).expect("a file").st_ino;
     for member in &members {
         assert!(member.table.is_none());
-        assert_eq!((member.num_tasks, member.contexts, tasks_of(&member.segment)), (3, 2, 3));
+        assert_eq!((member.world.universe, member.contexts, tasks_of(&member.segment)), (3, 2, 3));
         assert_eq!(inode(member), inode(&members[0]));
     }
-    assert_eq!(members.iter().map(|member| member.task).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(members.iter().map(|member| member.world.task).collect::<Vec<_>>(), [0, 1, 2]);
 }
 
 #[test]
 fn ranks_of_several_hosts_learn_each_others_addresses() {
-    let secrets = met(&[0, 1, 0], 2, |Membership { task, segment, table, control, .. }| {
-        assert_eq!(tasks_of(&segment), if task == 1 { 1 } else { 2 });
-        let table = JobTable::open(table.expect("there are two hosts")).expect("a table");
-        assert_eq!((table.num_tasks(), table.num_hosts(), table.contexts()), (3, 2, 2));
-        assert_eq!(
-            (table.host(), table.local_tasks().len()),
-            ((task % 2) as usize, tasks_of(&segment))
-        );
-        assert_eq!(table.host_name(1), rustix::system::uname().nodename().to_string_lossy());
-        let network = if task == 1 { "net of libfabric 1.17" } else { "tcp of libfabric 2.5" };
-        control
-            .endpoints(endpoints(network, vec![vec![task as u8], vec![task as u8; 64]]))
-            .expect("told");
-        table.wait_for_addresses(2).expect("nobody is lost");
-        for other in 0..3 {
-            assert_eq!(table.address(other, 0), Some(vec![other as u8]));
-            assert_eq!(table.address(other, 1), Some(vec![other as u8; 64]));
-        }
-        table.secret()
-    });
+    let secrets = met(
+        &[0, 1, 0],
+        2,
+        |Membership { world: World { task, .. }, segment, table, control, .. }| {
+            assert_eq!(tasks_of(&segment), if task == 1 { 1 } else { 2 });
+            let table = JobTable::open(table.expect("there are two hosts")).expect("a table");
+            assert_eq!((table.num_tasks(), table.num_hosts(), table.contexts()), (3, 2, 2));
+            assert_eq!(
+                (table.host(), table.local_tasks().len()),
+                ((task % 2) as usize, tasks_of(&segment))
+            );
+            assert_eq!(table.host_name(1), rustix::system::uname().nodename().to_string_lossy());
+            let network = if task == 1 { "net of libfabric 1.17" } else { "tcp of libfabric 2.5" };
+            control
+                .endpoints(endpoints(network, vec![vec![task as u8], vec![task as u8; 64]]))
+                .expect("told");
+            table.wait_for_addresses(2).expect("nobody is lost");
+            for other in 0..3 {
+                assert_eq!(table.address(other, 0), Some(vec![other as u8]));
+                assert_eq!(table.address(other, 1), Some(vec![other as u8; 64]));
+            }
+            table.secret()
+        },
+    );
     assert!(secrets.iter().all(|secret| *secret == secrets[0] && *secret != [0; SECRET_BYTES]));
 }
 
@@ -77,7 +81,7 @@ fn further(client: &str, task: TaskId) -> Endpoints {
 
 #[test]
 fn further_clients_tell_their_addresses_later() {
-    met(&[0, 1], 1, |Membership { task, table, control, .. }| {
+    met(&[0, 1], 1, |Membership { world: World { task, .. }, table, control, .. }| {
         let table = JobTable::open(table.expect("there are two hosts")).expect("a table");
         let told = control.endpoints(endpoints("net of libfabric 1.17", vec![vec![7]]));
         told.expect("the first client");
@@ -91,7 +95,7 @@ fn further_clients_tell_their_addresses_later() {
 
 #[test]
 fn ranks_that_join_with_different_clients_say_so() {
-    let errors = met(&[0, 1], 1, |Membership { task, control, .. }| {
+    let errors = met(&[0, 1], 1, |Membership { world: World { task, .. }, control, .. }| {
         let client = if task == 0 { "one" } else { "other" };
         control.endpoints(further(client, task)).expect_err("refused").to_string()
     });
@@ -108,7 +112,7 @@ fn ranks_that_join_with_different_clients_say_so() {
 /// The rank that makes the table of a host says so; the others wait until the manager ends the job.
 #[test]
 fn ranks_whose_networks_do_not_understand_each_other_say_so() {
-    let errors = met(&[0, 1], 1, |Membership { task, control, .. }| {
+    let errors = met(&[0, 1], 1, |Membership { world: World { task, .. }, control, .. }| {
         let network = if task == 1 { "verbs of libfabric 2.5" } else { "net of libfabric 1.17" };
         control.endpoints(endpoints(network, vec![vec![7]])).expect_err("refused").to_string()
     });

@@ -1,7 +1,7 @@
 //! The memory that transfers read and write, and the byte by which a task sees that a put has arrived.
 //!
 //! - LM1: the memory is never freed, so it outlives every operation.
-//! - LM2: one thread uses the memory. It looks at bytes, or changes them, only while no operation of its own uses them,
+//! - LM2: one thread uses the memory; others may only send from it, while that one changes nothing. It looks at bytes, or changes them, only while no operation of its own uses them,
 //!   and while the other task is known to transfer nothing there. The one exception is the polled byte, which is loaded
 //!   atomically. Messages of a window that have one place are stored by the dispatcher, frame by frame, in that thread.
 
@@ -9,6 +9,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use pami::Memregion;
 use transport_lapi::{RecvRegion, SendRegion, SharedMemory};
 
 /// A piece of memory.
@@ -17,6 +18,11 @@ pub struct Memory {
     start: *mut u8,
     len: usize,
 }
+
+// SAFETY: LM1, LM2.
+unsafe impl Send for Memory {}
+// SAFETY: LM1, LM2.
+unsafe impl Sync for Memory {}
 
 impl Memory {
     /// No memory.
@@ -27,8 +33,13 @@ impl Memory {
         Self { start: area.as_mut_ptr(), len: area.len() }
     }
 
+    /// Likewise memory of PAMI.
+    pub fn of_region(region: &Memregion) -> Self {
+        Self { start: region.as_mut_ptr(), len: region.len() }
+    }
+
     /// The number of bytes.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.len
     }
 

@@ -1,0 +1,222 @@
+//! The bytes that an operation accesses: one block, or those of a layout, in the memory that a rank exposes.
+//!
+//! - WB1: they are only copied, by [`SharedBytes`]. Several operations may access the same bytes at once, of several
+//!   processes, and of several threads of this one, if programs do not order them. They get or leave any of the values
+//!   then, as MPI says (MPI-4.1 section 12.7), and are no data race (SB1 of the transport). Long data of messages
+//!   are copied by the device, apart from all that meets them (WM2).
+
+#![expect(unsafe_code, reason = "buffers whose bytes are not set, and operands that are borrowed")]
+
+use std::mem::MaybeUninit;
+
+use mpjdev::{SendRegion, Sink, Source};
+use transport_lapi::{ForeignBytes, RecvPart, SharedBytes};
+
+use super::head::Shape;
+use super::update::Update;
+
+/// Bytes of a window, for the operations of one call (WM2).
+pub(super) struct Place<'m> {
+    /// All bytes between the first and the last one.
+    pub bytes: SharedBytes<'m>,
+    /// Where the displacement is in them.
+    origin: isize,
+    shape: &'m Shape,
+}
+
+/// From how many bytes on an update of one block uses a larger buffer, and how large that is.
+const SMALL: usize = 64;
+const LARGE: usize = 4096;
+
+impl<'m> Place<'m> {
+    pub fn new(bytes: SharedBytes<'m>, origin: isize, shape: &'m Shape) -> Self {
+        Self { bytes, origin, shape }
+    }
+
+    /// Copies bytes from `at` on, as many as there is room for; `None` if the layout does not lie inside.
+    fn load(&self, at: usize, into: RecvPart<'_>) -> Option<()> {
+        match self.shape {
+            Shape::Block(len) => self.bytes.part(at, *len).load(into),
+            Shape::Layout(layout) => layout.load(self.bytes, self.origin, at, into).ok()?,
+        }
+        Some(())
+    }
+
+    /// Copies bytes to those from `at` on; `None` also if the layout names a byte twice.
+    fn store(&mut self, at: usize, from: ForeignBytes<'_>) -> Option<()> {
+        match self.shape {
+            Shape::Block(len) => self.bytes.part(at, *len).store(from),
+            Shape::Layout(layout) => layout.store(from, at, self.bytes, self.origin).ok()?,
+        }
+        Some(())
+    }
+
+    /// Copies the bytes to `into`, which is as long.
+    pub fn get(&self, into: &mut Sink) -> Option<()> {
+        if let Sink::Span(region) = into {
+            return self.load(0, region.part(0, usize::MAX));
+        }
+        self.in_pieces(|at, piece| {
+            self.load(at, RecvPart::of_slice(piece))?;
+            into.store(at, ForeignBytes::from_slice(piece));
+            Some(())
+        })
+    }
+
+    /// Stores the bytes of `from`, which is as long.
+    pub fn put(&mut self, from: &Source) -> Option<()> {
+        match from {
+            Source::Span(region) => self.store(0, region.foreign()),
+            Source::Layout(layout) => Place { ..*self }.in_pieces(|at, piece| {
+                layout.pack(at, RecvPart::of_slice(piece));
+                self.store(at, ForeignBytes::from_slice(piece))
+            }),
+        }
+    }
+
+    /// Calls `copy` for each part of the bytes, with where it begins and a buffer of its length.
+    fn in_pieces(&self, mut copy: impl FnMut(usize, &mut [u8]) -> Option<()>) -> Option<()> {
+        let (len, mut room) = (self.shape.size(), [0; LARGE]);
+        (0..len).step_by(LARGE).try_for_each(|at| copy(at, &mut room[..LARGE.min(len - at)]))
+    }
+
+    /// Returns a copy of the bytes; `None` also if there is no memory for it, since a layout may name bytes many times.
+    pub fn read(&self) -> Option<Vec<u8>> {
+        let (len, mut bytes) = (self.shape.size(), Vec::new());
+        bytes.try_reserve_exact(len).ok()?;
+        bytes.resize(len, 0);
+        self.load(0, RecvPart::of_slice(&mut bytes))?;
+        Some(bytes)
+    }
+
+    /// Stores bytes.
+    pub fn write(&mut self, data: &[u8]) -> Option<()> {
+        self.store(0, ForeignBytes::from_slice(data))
+    }
+
+    /// Combines the bytes with data.
+    pub fn update(&mut self, update: Update, data: &[u8]) -> Option<()> {
+        if update.replaces() {
+            return self.write(data);
+        }
+        let mut now = self.read()?;
+        update.apply(data, &mut now);
+        if update.needs_data() { self.write(&now) } else { Some(()) }
+    }
+
+    /// Replaces the bytes of one element, a block, if they are equal to `compare`, and copies what was there to `into`.
+    pub fn compare_and_swap(
+        &mut self,
+        compare: &Source,
+        new: &Source,
+        into: &mut Sink,
+    ) -> Option<()> {
+        let [mut compared, mut given, mut now] = [[0; SMALL]; 3];
+        let len = self.bytes.len().min(SMALL);
+        let [compared, given, now] =
+            [&mut compared, &mut given, &mut now].map(|room| &mut room[..len]);
+        for (from, into) in [(compare, &mut *compared), (new, &mut *given)] {
+            from.piece(0, len).copy_to(RecvPart::of_slice(into));
+        }
+        self.load(0, RecvPart::of_slice(now))?;
+        into.store(0, ForeignBytes::from_slice(now));
+        if now == compared { self.write(given) } else { Some(()) }
+    }
+
+    /// Combines the bytes with those of `from`, which is as long, and copies what was there to `into`. `serialised` calls its
+    /// argument while nobody else updates elements: for each piece of a block whose elements have `grain` bytes.
+    #[inline]
+    pub fn combine<E>(
+        &mut self,
+        (update, grain): (Update, Option<usize>),
+        (from, into): (Option<&Source>, Option<&mut Sink>),
+        serialised: impl FnMut(&mut dyn FnMut() -> Option<()>) -> Result<Option<()>, E>,
+    ) -> Result<Option<()>, E> {
+        let region = match (from, &into) {
+            (None, _) => Some(SendRegion::EMPTY),
+            // Results overwrite operands: these are copied before.
+            (Some(from), Some(into)) => from.span().filter(|from| !overlap(*from, into)),
+            (Some(from), None) => from.span(),
+        };
+        match (self.shape, grain, region) {
+            (Shape::Block(len), Some(grain), Some(from)) if *len <= SMALL && grain <= SMALL => {
+                self.combine_by::<SMALL, E>((update, grain), (from, into), serialised)
+            }
+            (Shape::Block(_), Some(grain), Some(from)) if grain <= LARGE => {
+                self.combine_by::<LARGE, E>((update, grain), (from, into), serialised)
+            }
+            _ => self.combine_whole(update, (from, into), serialised),
+        }
+    }
+
+    fn combine_whole<E>(
+        &mut self,
+        update: Update,
+        (from, into): (Option<&Source>, Option<&mut Sink>),
+        mut serialised: impl FnMut(&mut dyn FnMut() -> Option<()>) -> Result<Option<()>, E>,
+    ) -> Result<Option<()>, E> {
+        let data = from.map(|from| from.piece(0, from.len()).to_vec()).unwrap_or_default();
+        let mut before = None;
+        let done = serialised(&mut || {
+            before = if into.is_some() { Some(self.read()?) } else { None };
+            self.update(update, &data)
+        })?;
+        if let (Some(into), Some(before)) = (into, before) {
+            into.store(0, ForeignBytes::from_slice(&before));
+        }
+        Ok(done)
+    }
+
+    /// Combines a block with one in the program's memory, which is empty if the update needs none.
+    fn combine_by<const ROOM: usize, E>(
+        &mut self,
+        (update, grain): (Update, usize),
+        (from, mut into): (SendRegion, Option<&mut Sink>),
+        mut serialised: impl FnMut(&mut dyn FnMut() -> Option<()>) -> Result<Option<()>, E>,
+    ) -> Result<Option<()>, E> {
+        let mut room = [const { MaybeUninit::<u8>::uninit() }; ROOM];
+        let (most, len) = (ROOM / grain * grain, self.bytes.len());
+        for at in (0..len).step_by(most) {
+            let len = most.min(len - at);
+            let given = match from.is_empty() {
+                true => &[],
+                // SAFETY: G1: nobody writes the elements until the operation has ended; results go elsewhere (`combine`).
+                false => unsafe { std::slice::from_raw_parts(from.part(at, len).as_ptr(), len) },
+            };
+            serialised(&mut || {
+                let part = self.bytes.part(at, len);
+                let result: &[u8] = if into.is_none() && update.replaces() {
+                    given
+                } else {
+                    // SAFETY: nobody else has the room, and all of these bytes are written before they are borrowed.
+                    let now = unsafe {
+                        let start = room.as_mut_ptr().cast::<u8>();
+                        part.load(RecvPart::new(start, len));
+                        std::slice::from_raw_parts_mut(start, len)
+                    };
+                    if let Some(into) = &mut into {
+                        into.store(at, ForeignBytes::from_slice(now));
+                    }
+                    match (update.replaces(), update.needs_data()) {
+                        (true, _) => given,
+                        (_, false) => return Some(()),
+                        _ => {
+                            update.apply(given, now);
+                            now
+                        }
+                    }
+                };
+                part.store(ForeignBytes::from_slice(result));
+                Some(())
+            })?;
+        }
+        Ok(Some(()))
+    }
+}
+
+/// Returns whether bytes of a program may be where results go.
+fn overlap(from: SendRegion, into: &Sink) -> bool {
+    let Sink::Span(into) = into else { return true };
+    let (one, other) = (from.as_ptr().addr(), into.as_mut_ptr().addr());
+    one < other + into.len() && other < one + from.len()
+}

@@ -1,0 +1,493 @@
+//! Contexts, the lock of each, and progress.
+//!
+//! Everything that communicates is a method of [`Section`], which exists only while its thread holds the context: a
+//! [`Guard`] is one that may advance, and callbacks get one that may not. So a context is used by one thread at a time,
+//! and an advance is never entered again from inside, because neither can be written down.
+//!
+//! The lock is that of the transport's session. A callback must not wait for another context, since two threads could
+//! wait for each other; a count of the thread refuses that.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+use transport_lapi::{LapiError, Next, SessionGuard, TaskId};
+
+use crate::endpoint::Endpoint;
+use crate::engine::Running;
+use crate::error::Error;
+use crate::geometry::Geometries;
+use crate::packet::Packet;
+use crate::post::PostQueue;
+use crate::state::{Due, Operation, State, ended};
+use crate::{MAX_DISPATCH, PACKETS};
+
+/// PAMI_SUCCESS or PAMI_EAGAIN, where both are answers and no errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Outcome {
+    /// PAMI_SUCCESS.
+    Done,
+    /// PAMI_EAGAIN: there was nothing to do, or it is to be done again.
+    Again,
+}
+
+/// What is called when an operation has ended (pami_event_function): by the thread that advances the context, which it
+/// holds.
+pub type Callback = CallbackOf<()>;
+
+/// The same for an operation that has a result.
+pub type CallbackOf<T> = Box<dyn FnOnce(&mut Section<'_>, Result<T, Error>) + Send>;
+
+/// Work that is posted (pami_work_function). It is dropped when it has answered [`Outcome::Done`].
+type Work = Box<dyn FnMut(&mut Section<'_>) -> Outcome + Send>;
+
+thread_local! {
+    /// How many callbacks of the program this thread is in.
+    static INSIDE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// What a context consists of.
+pub(crate) struct Core {
+    pub context: transport_lapi::Context<State>,
+    /// Its place among the contexts of its client.
+    pub offset: usize,
+    /// The posted work of all contexts of the client.
+    pub queues: Arc<[PostQueue<Work>]>,
+    /// The geometries of the client on this task.
+    pub geometries: Arc<Geometries>,
+}
+
+impl Core {
+    /// Checks that the client has an endpoint.
+    #[inline]
+    pub fn check_endpoint(&self, endpoint: Endpoint) -> Result<(), Error> {
+        let (num_tasks, contexts) = (self.context.num_tasks(), self.queues.len());
+        match (endpoint.task() as usize) < num_tasks && endpoint.offset() < contexts {
+            true => Ok(()),
+            false => Err(Error::NoEndpoint { endpoint, num_tasks, contexts }),
+        }
+    }
+
+    #[cold]
+    pub fn failed(&self, cause: LapiError) -> Error {
+        match cause {
+            LapiError::InHandler => Error::Held { task: self.context.task(), offset: self.offset },
+            cause => Error::of(self.context.task(), cause),
+        }
+    }
+}
+
+/// A partition of a client's means of communication, with progress of its own (pami_context_t). Threads share it by
+/// reference. Dropping it is PAMI_Context_destroyv.
+pub struct Context(pub(crate) Arc<Core>);
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        self.0.queues[self.0.offset].set_open(false);
+    }
+}
+
+impl Context {
+    /// Returns the endpoint of this context.
+    pub fn endpoint(&self) -> Endpoint {
+        Endpoint::new(self.0.context.task(), self.0.offset)
+    }
+
+    /// Posts work for whoever advances the context (PAMI_Context_post). Any thread may do so, without the lock, also in
+    /// callbacks. The work runs at each advance until it answers [`Outcome::Done`]. Nobody is told when it has ended.
+    pub fn post(&self, work: impl FnMut(&mut Section<'_>) -> Outcome + Send + 'static) {
+        self.0.queues[self.0.offset].push(Box::new(work));
+    }
+
+    /// Waits until no other thread holds the context, and takes it (PAMI_Context_lock).
+    ///
+    /// # Errors
+    /// [`Error::LockInCallback`]; [`Error::Held`] if this thread holds it already; [`Error::Transport`] after a failure
+    /// that ended the context.
+    #[inline(always)]
+    pub fn lock(&self) -> Result<Guard<'_>, Error> {
+        if INSIDE.get() > 0 {
+            return Err(self.in_callback());
+        }
+        match self.0.context.session() {
+            Ok(session) => Ok(self.guard(session)),
+            Err(cause) => Err(self.0.failed(cause)),
+        }
+    }
+
+    /// Takes the context unless a thread holds it (PAMI_Context_trylock); `None` is PAMI_EAGAIN.
+    ///
+    /// # Errors
+    /// Those of [`Context::lock`] but the first.
+    pub fn trylock(&self) -> Result<Option<Guard<'_>>, Error> {
+        let session = self.0.context.try_session().map_err(|cause| self.0.failed(cause))?;
+        Ok(session.map(|session| self.guard(session)))
+    }
+
+    #[inline(always)]
+    fn guard<'a>(&'a self, session: SessionGuard<'a, State>) -> Guard<'a> {
+        Guard(Section { core: &self.0, session })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn in_callback(&self) -> Error {
+        let (task, offset) = (self.0.context.task(), self.0.offset);
+        // In a callback of this context the thread holds it, and nothing else would help.
+        match self.0.context.try_session() {
+            Err(LapiError::InHandler) => Error::Held { task, offset },
+            _ => Error::LockInCallback { task, offset },
+        }
+    }
+
+    /// Advances each context that no other thread holds, until one of them has done something, at most `max` times
+    /// each (PAMI_Context_trylock_advancev).
+    ///
+    /// # Errors
+    /// Those of [`Context::trylock`] and [`Guard::advance`].
+    pub fn trylock_advancev(contexts: &[Self], max: usize) -> Result<Outcome, Error> {
+        repeat(max, |_| {
+            contexts.iter().try_fold(Outcome::Again, |outcome, context| {
+                let guard = context.trylock()?;
+                guard.map_or(Ok(outcome), |mut guard| Ok(outcome.or(guard.advance(1)?)))
+            })
+        })
+    }
+}
+
+/// Repeats a step until it has done something, at most `max` times.
+#[inline(always)]
+fn repeat(
+    max: usize,
+    mut step: impl FnMut(usize) -> Result<Outcome, Error>,
+) -> Result<Outcome, Error> {
+    for turn in 0..max {
+        if step(turn)? == Outcome::Done {
+            return Ok(Outcome::Done);
+        }
+    }
+    Ok(Outcome::Again)
+}
+
+impl Outcome {
+    /// Done, if one of both is.
+    pub(crate) fn or(self, other: Self) -> Self {
+        if self == Self::Done { self } else { other }
+    }
+}
+
+/// A context that this thread holds, and may advance. Dropping it is PAMI_Context_unlock.
+///
+/// A callback cannot advance, since it gets a [`Section`]:
+///
+/// ```compile_fail,E0599
+/// fn callback(section: &mut pami::Section<'_>) {
+///     section.advance(1);
+/// }
+/// ```
+///
+/// A guard stays in its thread:
+///
+/// ```compile_fail,E0277
+/// fn send_away(guard: pami::Guard<'static>) {
+///     std::thread::spawn(move || drop(guard));
+/// }
+/// ```
+pub struct Guard<'a>(Section<'a>);
+
+impl<'a> Deref for Guard<'a> {
+    type Target = Section<'a>;
+
+    fn deref(&self) -> &Section<'a> {
+        &self.0
+    }
+}
+
+impl<'a> DerefMut for Guard<'a> {
+    fn deref_mut(&mut self) -> &mut Section<'a> {
+        &mut self.0
+    }
+}
+
+impl Guard<'_> {
+    /// Makes progress: runs posted work, takes what has arrived, and calls dispatch functions and callbacks, until
+    /// something was done, at most `max` times (PAMI_Context_advance). Never blocks. Programs that wait give a `max` of some
+    /// dozens, with which messages come sooner.
+    ///
+    /// # Errors
+    /// [`Error::Peer`], [`Error::Lost`] and [`Error::Transport`] for what went wrong since the last call; the next one
+    /// goes on behind it.
+    #[inline(always)]
+    pub fn advance(&mut self, max: usize) -> Result<Outcome, Error> {
+        repeat(max, |turn| self.0.iterate(turn as u32))
+    }
+
+    /// [`Guard::advance`] of several contexts in turn (PAMI_Context_advancev).
+    ///
+    /// # Errors
+    /// Those of [`Guard::advance`].
+    pub fn advancev(guards: &mut [Self], max: usize) -> Result<Outcome, Error> {
+        repeat(max, |_| {
+            let mut guards = guards.iter_mut();
+            guards.try_fold(Outcome::Again, |outcome, guard| Ok(outcome.or(guard.advance(1)?)))
+        })
+    }
+}
+
+/// A context that this thread holds. All communication is by its methods.
+pub struct Section<'a> {
+    pub(crate) core: &'a Arc<Core>,
+    pub(crate) session: SessionGuard<'a, State>,
+}
+
+/// Iterations of an advance that find nothing, between two looks for lost tasks.
+const POLLS_PER_LOOK: u32 = 64;
+
+impl Section<'_> {
+    /// Returns the endpoint of this context.
+    #[inline]
+    pub fn endpoint(&self) -> Endpoint {
+        Endpoint::new(self.task(), self.core.offset)
+    }
+
+    #[inline]
+    pub(crate) fn task(&self) -> TaskId {
+        self.core.context.task()
+    }
+
+    pub(crate) fn failed(&self, cause: LapiError) -> Error {
+        self.core.failed(cause)
+    }
+
+    /// Lets the context of this task that reaches `dest` do something, when it is advanced. A context of the transport
+    /// reaches those of its own number.
+    pub(crate) fn post_toward(
+        &self,
+        dest: Endpoint,
+        work: impl FnOnce(&mut Section<'_>) -> Result<(), Error> + Send + 'static,
+    ) -> Result<(), Error> {
+        let (task, offset) = (self.task(), dest.offset());
+        let queue = &self.core.queues[offset];
+        if !queue.is_open() {
+            return Err(Error::NoContext { task, offset });
+        }
+        let mut work = Some(work);
+        queue.push(Box::new(move |section| {
+            if let Some(Err(error)) = work.take().map(|work| work(section)) {
+                section.session.state.note(error);
+            }
+            Outcome::Done
+        }));
+        Ok(())
+    }
+
+    /// A callback that runs in this context, wherever its operation ends.
+    pub(crate) fn at_home<T: Send + 'static>(&self, callback: CallbackOf<T>) -> CallbackOf<T> {
+        let home = self.endpoint();
+        Box::new(move |section, result| {
+            // If the context is gone, so is whoever wanted to know.
+            let _ = section.post_toward(home, move |section| {
+                callback(section, result);
+                Ok(())
+            });
+        })
+    }
+
+    /// Notes an operation whose end is to be reported, if it is.
+    pub(crate) fn begin(&mut self, target: TaskId, callback: Option<Callback>) -> Option<u64> {
+        callback.map(|callback| {
+            self.session.state.operations.insert(Operation::new(target, Some(callback)))
+        })
+    }
+
+    /// Ends operations that could not begin after all. Their callbacks are told; if there are none, the call fails.
+    pub(crate) fn fail<const N: usize>(
+        &mut self,
+        numbers: [Option<u64>; N],
+        cause: LapiError,
+    ) -> Result<(), Error> {
+        let (error, mut is_told) = (self.failed(cause), false);
+        let state = &mut self.session.state;
+        for number in numbers.into_iter().flatten() {
+            let operation = state.operations.get(number);
+            is_told |= operation.is_some_and(|one| one.callbacks.iter().any(Option::is_some));
+            state.ended.push_back((number, Err(error.clone())));
+        }
+        if is_told { Ok(()) } else { Err(error) }
+    }
+
+    /// One iteration of an advance, of which `turn` have found nothing before. It stores nothing then: a store would make the
+    /// next message come later.
+    #[inline(always)]
+    fn iterate(&mut self, turn: u32) -> Result<Outcome, Error> {
+        let posted = self.core.queues[self.core.offset].is_filled() && self.run_posted();
+        let progress = self.session.progress().unwrap_or_else(|cause| self.note(cause));
+        if progress == 0 && turn % POLLS_PER_LOOK == 0 {
+            let looked = self.session.notice_losses().map(usize::from);
+            looked.unwrap_or_else(|cause| self.note(cause));
+        }
+        if !self.session.state.fences.is_empty() || !self.session.state.counted.is_empty() {
+            self.look_for_ends();
+        }
+        let State { arrived, ended, due, first_error, .. } = &self.session.state;
+        let handles = !arrived.is_empty() || !ended.is_empty() || !due.is_empty();
+        if handles || first_error.is_some() {
+            return self.handle();
+        }
+        if posted || progress > 0 {
+            return Ok(Outcome::Done);
+        }
+        self.session.polled_in_vain(turn.wrapping_add(1));
+        Ok(Outcome::Again)
+    }
+
+    /// Keeps an error, if it is the first one: what was done before it is handled first.
+    #[cold]
+    fn note(&mut self, cause: LapiError) -> usize {
+        let error = self.failed(cause);
+        self.session.state.note(error);
+        0
+    }
+
+    #[inline(never)]
+    fn run_posted(&mut self) -> bool {
+        let queue = &self.core.queues[self.core.offset];
+        let mut items = queue.take();
+        let any = !items.is_empty();
+        let mut again = VecDeque::new();
+        while let Some(mut work) = items.pop_front() {
+            match self.calling(|section| work(section)) {
+                Ok(Outcome::Done) => {}
+                Ok(Outcome::Again) => again.push_back(work),
+                Err(panic) => {
+                    again.append(&mut items);
+                    queue.put_back(again);
+                    resume_unwind(panic);
+                }
+            }
+        }
+        queue.put_back(again);
+        any
+    }
+
+    /// Runs code of the program.
+    #[inline]
+    pub(crate) fn calling<R>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> R,
+    ) -> std::thread::Result<R> {
+        INSIDE.set(INSIDE.get() + 1);
+        let called = catch_unwind(AssertUnwindSafe(|| run(self)));
+        INSIDE.set(INSIDE.get() - 1);
+        called
+    }
+
+    /// Calls the dispatch functions of what has arrived, and the callbacks of what has ended. Fails if something went wrong.
+    #[inline(never)]
+    fn handle(&mut self) -> Result<Outcome, Error> {
+        for _ in 0..self.session.state.arrived.len() {
+            let Some(entry) = self.session.state.arrived.pop_front() else { break };
+            self.deliver(entry);
+        }
+        // Callbacks may end further operations: these are for the next iteration, so that it comes.
+        for _ in 0..self.session.state.ended.len() {
+            let Some((number, result)) = self.session.state.ended.pop_front() else { break };
+            self.end(number, result);
+        }
+        for _ in 0..self.session.state.due.len() {
+            let Some(due) = self.session.state.due.pop_front() else { break };
+            self.call(due);
+        }
+        self.session.state.first_error.take().map_or(Ok(Outcome::Done), Err)
+    }
+
+    fn call(&mut self, due: Due) {
+        let called = self.calling(|section| match due {
+            Due::Event(callback, result) => callback(section, result),
+            Due::Value(callback, result) => callback(section, result),
+            Due::Collective(running, result) => {
+                let Running { algorithm, buffers: [_, output, _], end, .. } = *running;
+                end.finish(section, result.map(|()| (algorithm, output)));
+            }
+        });
+        called.unwrap_or_else(|panic| resume_unwind(panic));
+    }
+
+    /// What is called where the program gives no callback.
+    pub(crate) fn note_failure(&mut self, result: Result<(), Error>) {
+        if let Err(error) = result {
+            self.session.state.note(error);
+        }
+    }
+
+    /// Ends an operation: ends its registration first, if it has one, then answers whoever waits, and calls back.
+    fn end(&mut self, number: u64, result: Result<(), Error>) {
+        let Some(mut operation) = self.session.state.operations.remove(number) else { return };
+        if let Some(region) = operation.region.take() {
+            // Its memory is free when nobody reads it any more, also if the task that did is lost.
+            operation.awaits_target = false;
+            operation.result = Some(result);
+            let number = self.session.state.operations.insert(operation);
+            return self.session.deregister(region, Next::Outcome(ended, number));
+        }
+        let result = operation.result.unwrap_or(result);
+        if let Some((task, number)) = operation.answer {
+            self.answer(task, number, result.is_ok());
+        }
+        for callback in operation.callbacks.into_iter().flatten() {
+            self.call(Due::Event(callback, result.clone()));
+        }
+    }
+
+    /// Looks which fences, and which puts at their targets, have ended.
+    pub(crate) fn look_for_ends(&mut self) {
+        for (counter, number) in std::mem::take(&mut self.session.state.counted) {
+            if self.session.getcntr(counter).is_ok_and(|count| count > 0) {
+                self.session.setcntr(counter, 0).expect("the counter exists");
+                self.session.state.free_counters.push(counter);
+                self.session.state.ended.push_back((number, Ok(())));
+            } else {
+                self.session.state.counted.push((counter, number));
+            }
+        }
+        for mut fence in std::mem::take(&mut self.session.state.fences) {
+            let state = &mut self.session.state;
+            fence.awaited.retain(|number| state.operations.get(*number).is_some());
+            let ended = match self.session.is_fenced(fence.target) {
+                Err(cause) => Err(self.failed(cause)),
+                Ok(true) if fence.awaited.is_empty() => Ok(()),
+                Ok(_) => {
+                    self.session.state.fences.push(fence);
+                    continue;
+                }
+            };
+            self.session.state.ended.push_back((fence.number, ended));
+        }
+    }
+
+    /// Sends a packet without data of the program.
+    pub(crate) fn send_word(
+        &mut self,
+        to: TaskId,
+        word: u64,
+        bytes: &[u8],
+    ) -> Result<(), LapiError> {
+        match self.session.try_amsend_bytes(to, PACKETS, word, bytes) {
+            true => Ok(()),
+            false => self.session.amsend_bytes(to, PACKETS, &word.to_le_bytes(), bytes),
+        }
+    }
+
+    /// Tells a task that its operation has ended here. Whoever is lost need not know.
+    pub(crate) fn answer(&mut self, task: TaskId, number: u64, is_good: bool) {
+        let _ = self.send_word(task, Packet::answer(number, is_good), &[]);
+    }
+}
+
+/// The dispatch of the messages of collectives, behind those of programs.
+pub(crate) const COLLECTIVES: usize = MAX_DISPATCH + 1;
+/// The number of dispatches of a context.
+pub(crate) const DISPATCHES: usize = COLLECTIVES + 1;

@@ -1,0 +1,260 @@
+//! Dispatches: the functions that messages name, and what those get.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use transport_lapi::{ForeignBytes, Next, Sink};
+
+use crate::context::{Callback, Section};
+use crate::data::data_sink;
+use crate::endpoint::Endpoint;
+use crate::error::{Error, Violation};
+use crate::hints::{Hint, Hints, Setting};
+use crate::packet::{Data, Parts, place};
+use crate::state::{Entry, Operation, ended};
+use crate::{MAX_DISPATCH, RECV_IMMEDIATE_MAX};
+
+/// Messages of a context that may wait for dispatches that are not set.
+const MOST_EARLY: usize = 4096;
+
+/// Bytes that are reserved for data before they come, at most.
+const MOST_AT_ONCE: usize = 1 << 20;
+
+/// A dispatch function (pami_dispatch_p2p_function).
+pub(crate) type Function = Box<dyn FnMut(&mut Section<'_>, Message<'_>) + Send>;
+
+/// A dispatch.
+pub(crate) struct Dispatch {
+    pub hints: Hints,
+    /// Absent while it runs.
+    function: Option<Function>,
+}
+
+impl Dispatch {
+    pub fn new(
+        function: impl FnMut(&mut Section<'_>, Message<'_>) + Send + 'static,
+        hints: Hints,
+    ) -> Self {
+        Self { hints, function: Some(Box::new(function)) }
+    }
+}
+
+/// A message that has arrived.
+pub struct Message<'a> {
+    /// The sender.
+    pub origin: Endpoint,
+    /// Its header.
+    pub header: &'a [u8],
+    /// Its data.
+    pub data: Arriving<'a>,
+}
+
+/// The data of a message: PAMI's two shapes of a dispatch.
+pub enum Arriving<'a> {
+    /// The data are here, and the function takes what it needs of them now.
+    Immediate(&'a [u8]),
+    /// The data come when the function has said where they go.
+    Asynchronous(Asynchronous<'a>),
+}
+
+/// Data that have not come yet. Without [`Asynchronous::receive`] they are discarded.
+pub struct Asynchronous<'a> {
+    len: usize,
+    receive: &'a mut Option<(Sink, Option<Callback>)>,
+}
+
+impl Asynchronous<'_> {
+    /// Returns their length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Says where the data go, and what is called when they are there (pami_recv_t). What does not fit is discarded.
+    /// Sinks are made by [`crate::Memregion::sink`], [`crate::Type`] and [`crate::data_sink`].
+    pub fn receive(self, into: impl Into<Sink>, on_end: Option<Callback>) {
+        *self.receive = Some((into.into(), on_end));
+    }
+
+    /// Receives the data in memory of their own, which grows as they come: what the peer says of their length is a claim.
+    pub fn receive_vec(
+        self,
+        on_end: impl FnOnce(&mut Section<'_>, Result<Vec<u8>, Error>) + Send + 'static,
+    ) {
+        let bytes = Arc::new(Mutex::new(Vec::with_capacity(self.len.min(MOST_AT_ONCE))));
+        let landing = Arc::clone(&bytes);
+        let into = data_sink(self.len, move |offset, piece| {
+            let (mut bytes, end) = (landing.lock(), offset + piece.len());
+            if bytes.len() < end {
+                bytes.resize(end, 0);
+            }
+            bytes[offset..end].copy_from_slice(piece);
+        });
+        let take = move |section: &mut Section<'_>, result: Result<(), Error>| {
+            on_end(section, result.map(|()| std::mem::take(&mut *bytes.lock())));
+        };
+        self.receive(into, Some(Box::new(take)));
+    }
+}
+
+impl Hints {
+    /// Checks that a message keeps a promise of the hints of its dispatch.
+    fn check_arrived(self, id: u8, parts: &Parts<'_>) -> Result<(), Violation> {
+        let len = parts.len().saturating_add(parts.header.len());
+        let is_short = matches!(parts.data, Data::Here(_)) && len <= RECV_IMMEDIATE_MAX;
+        match self.get(Hint::RecvImmediate) == Setting::Enable && !is_short {
+            true => Err(Violation::TooLong { id, len }),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Section<'_> {
+    /// Sets a dispatch of this context (PAMI_Dispatch_set). Messages that name it before are kept. Setting it again
+    /// replaces it.
+    ///
+    /// # Errors
+    /// [`Error::DispatchRange`]; [`Error::Unsupported`] for hints that cannot be honoured.
+    pub fn dispatch_set(
+        &mut self,
+        id: usize,
+        function: impl FnMut(&mut Section<'_>, Message<'_>) + Send + 'static,
+        hints: Hints,
+    ) -> Result<(), Error> {
+        check_id(id)?;
+        if let Some((hint, setting)) = hints.unsupported() {
+            return Err(Error::Unsupported { hint, setting });
+        }
+        let state = &mut self.session.state;
+        state.dispatches[id] = Some(Dispatch::new(function, hints));
+        let is_due = |entry: &Entry| usize::from(entry.head.dispatch()) == id;
+        let (due, early): (Vec<_>, _) = state.early.drain(..).partition(is_due);
+        state.early = early;
+        due.into_iter().rev().for_each(|entry| state.arrived.push_front(entry));
+        Ok(())
+    }
+
+    /// Returns whether a dispatch is set.
+    pub fn is_dispatch_set(&self, id: usize) -> bool {
+        check_id(id).and_then(|()| self.hints_of(id)).is_ok()
+    }
+
+    /// Calls the dispatch function of a message.
+    #[inline]
+    pub(crate) fn deliver(&mut self, entry: Entry) {
+        match self.try_deliver(&entry) {
+            Ok(()) => self.session.state.recycle(entry),
+            Err(violation) => self.refuse(entry, violation),
+        }
+    }
+
+    /// Keeps a message whose dispatch is not set, or drops one that breaks the protocol.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, entry: Entry, violation: Option<Violation>) {
+        let Some(violation) = violation else {
+            return self.session.state.early.push(entry);
+        };
+        let origin = entry.from.task();
+        self.session.state.blame(origin, violation);
+        if let Ok(Some(number)) = entry.head.split(entry.bytes()).map(|parts| parts.answer) {
+            self.answer(origin, number, false);
+        }
+        self.session.state.recycle(entry);
+    }
+
+    /// Fails if the message is refused, with nothing if its dispatch is not set.
+    #[inline]
+    fn try_deliver(&mut self, entry: &Entry) -> Result<(), Option<Violation>> {
+        let id = entry.head.dispatch();
+        let state = &mut self.session.state;
+        let parts = entry.head.split(entry.bytes()).map_err(Some)?;
+        let Some(dispatch) = &mut state.dispatches[usize::from(id)] else {
+            let is_full = state.early.len() >= MOST_EARLY;
+            return Err(is_full.then_some(Violation::Early { id }));
+        };
+        if dispatch.hints != entry.head.hints() {
+            return Err(Some(Violation::Hints { id }));
+        }
+        let mut is_immediate = matches!(parts.data, Data::Here(_));
+        if dispatch.hints != Hints::default() {
+            is_immediate &= dispatch.hints.get(Hint::RecvImmediate) != Setting::Disable;
+            dispatch.hints.check_arrived(id, &parts).map_err(Some)?;
+        }
+        let mut function = dispatch.function.take().expect("no advance begins inside of one");
+        let mut receive = None;
+        let data = match parts.data {
+            Data::Here(bytes) if is_immediate => Arriving::Immediate(bytes),
+            _ => Arriving::Asynchronous(Asynchronous { len: parts.len(), receive: &mut receive }),
+        };
+        let message = Message { origin: entry.from, header: parts.header, data };
+        let called = self.calling(|section| function(section, message));
+        if let Some(dispatch) = &mut self.session.state.dispatches[usize::from(id)] {
+            // Unless it has set another one.
+            dispatch.function.get_or_insert(function);
+        }
+        if receive.is_some() || parts.answer.is_some() {
+            self.receive(entry.from, receive, parts);
+        }
+        called.unwrap_or_else(|panic| resume_unwind(panic));
+        Ok(())
+    }
+
+    /// Stores the data of a message where its dispatch function wants them, or fetches them.
+    #[inline(never)]
+    fn receive(
+        &mut self,
+        from: Endpoint,
+        receive: Option<(Sink, Option<Callback>)>,
+        Parts { answer, data, .. }: Parts<'_>,
+    ) {
+        let target = from.task();
+        let Some((mut into, callback)) = receive else {
+            return answer.into_iter().for_each(|number| self.answer(target, number, true));
+        };
+        let number = (callback.is_some() || answer.is_some()).then(|| {
+            let answer = answer.map(|number| (target, number));
+            let operation = Operation { answer, ..Operation::new(target, callback) };
+            self.session.state.operations.insert(operation)
+        });
+        let result = match data {
+            Data::Here(bytes) => {
+                into.store(0, ForeignBytes::from_slice(bytes));
+                Ok(())
+            }
+            Data::There(bytes) => {
+                let region = place(bytes);
+                let into = into.truncated(usize::try_from(region.len).unwrap_or(usize::MAX));
+                let next = number.map_or(Next::Nothing, |number| Next::Outcome(ended, number));
+                match self.session.get(target, region, 0, into, next) {
+                    Ok(()) => return,
+                    Err(cause) => Err(self.failed(cause)),
+                }
+            }
+        };
+        self.session.state.ended.extend(number.map(|number| (number, result)));
+    }
+
+    /// Returns the hints of a dispatch that is set.
+    pub(crate) fn hints_of(&self, id: usize) -> Result<Hints, Error> {
+        match self.session.state.dispatches.get(id) {
+            None => Err(Error::DispatchRange { id }),
+            Some(Some(dispatch)) => Ok(dispatch.hints),
+            Some(None) => {
+                let (task, offset) = (self.task(), self.core.offset);
+                Err(Error::NoDispatch { task, offset, id })
+            }
+        }
+    }
+}
+
+/// Refuses a dispatch that is none of the program.
+#[inline]
+pub(crate) fn check_id(id: usize) -> Result<(), Error> {
+    if id > MAX_DISPATCH { Err(Error::DispatchRange { id }) } else { Ok(()) }
+}
