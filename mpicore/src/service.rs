@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use mpjdev::{Call, Ending, Message, PeerError, Request, Status, Within, panic_text};
+use mpjdev::{Call, Delivery, Ending, PeerError, Request, Status, Within, panic_text};
 use rustc_hash::FxHashMap;
 use transport_lapi::bootstrap::control::cut;
 
@@ -352,7 +352,7 @@ impl Services {
     }
 
     /// Receives a message that the device delivers.
-    fn arrived(self: &Arc<Self>, message: Message) {
+    fn arrived(self: &Arc<Self>, message: Delivery) {
         let (services, Status { source, tag, .. }) = (self.clone(), message.status());
         let take = move |received: Result<Vec<u8>, mpjdev::Error>| {
             // The message of a rank that is lost does not come, and the device tells all who need the rank.

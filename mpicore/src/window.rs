@@ -9,6 +9,8 @@
 //! - OW1: the messages of a rank to another one have numbers, and the target carries them out in that order, one at a time
 //!   (`stream.rs`), whatever the order in which threads send and receive them. So operations on the same place are
 //!   ordered, and an answer to a flush, which has a number too, says that all operations before it have been carried out.
+//!   So does the data of a get, and the answer to a short put or accumulate, which one asks for that follows no other one
+//!   whose end is not known. A flush behind such an operation is no message.
 //! - OW2: the data of short puts, and of accumulates, are copied into their messages. So the program's buffer is free at
 //!   once. Long puts and gets of one block at the target are two messages: the second one has the data, which the device
 //!   moves between the program's buffer and the window. The target carries nothing out behind them before the data have
@@ -56,7 +58,7 @@ mod update;
 use conflicts::Log;
 use direct::Direct;
 use epoch::{Epochs, Open};
-use head::{Head, Kind};
+use head::{Head, Kind, Shape};
 use locks::Locks;
 use memory::Memory;
 pub use operation::Target;
@@ -135,14 +137,14 @@ struct Peer {
     sent: u64,
     /// The highest number that was answered, so that all messages up to it have been carried out.
     done: u64,
-    /// The highest number that it was asked to answer, and whether there are operations since.
+    /// The highest number that it is to answer, and whether there are operations since.
     asked: u64,
     is_open: bool,
     /// Whether some of the operations were refused.
     is_refused: bool,
     /// The numbers of short gets without data, and of transfers of long data.
     open: BTreeSet<u64>,
-    /// Bytes of messages that it was not known to have carried out, since it last answered.
+    /// Bytes of messages that it was not known to have carried out, since it last had carried out all.
     ahead: usize,
     /// How often it has exposed its window to this rank, and has completed its accesses, beyond what was waited for.
     posts: u32,
@@ -162,7 +164,10 @@ struct Fetch {
 /// A message to be carried out.
 struct Incoming {
     head: Head,
+    shape: Option<Shape>,
     message: Vec<u8>,
+    /// Where its data begin.
+    data: usize,
 }
 
 impl Window {
@@ -511,6 +516,14 @@ impl Peer {
     /// Returns whether the buffers of all operations on it up to this number are free, and results are there.
     fn is_local_to(&self, number: u64) -> bool {
         self.open.first().is_none_or(|first| *first > number)
+    }
+
+    /// Notes that it has carried out all messages up to this one.
+    fn carried_out(&mut self, number: u64) {
+        self.done = self.done.max(number);
+        if self.done == self.sent {
+            self.ahead = 0;
+        }
     }
 
     /// Returns the number of the next message to it.

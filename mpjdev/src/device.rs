@@ -30,6 +30,7 @@ mod send;
 mod wait;
 
 pub use client_request::Ending;
+pub use delivery::Delivery;
 pub use members::CallMembers;
 pub use probe::Message;
 pub use send::Mode;

@@ -41,7 +41,7 @@ pub mod wireup;
 pub use buffer::Buffer;
 pub use call_names::{CONTEXT_IDS, Call};
 pub use description::{Described, Description, Elements, Types, shortened};
-pub use device::{CallMembers, Device, Ending, Message, Mode, Options};
+pub use device::{CallMembers, Delivery, Device, Ending, Message, Mode, Options};
 pub use envelope::{Failure, PeerError};
 pub use error::{Error, ErrorClass, Misfit, Unreceived, UnreceivedList};
 pub use protocol::{Facts, HugeRange, Protocol, Row, Table, When};

@@ -30,7 +30,7 @@ use crate::request::slab::Slab;
 use crate::request::{Matched, Operation, Receiving, Requests, Status, received};
 use crate::state::checks::Checks;
 use crate::state::credit::Credits;
-use crate::state::deliveries::Deliveries;
+use crate::state::deliveries::{Content, Deliveries};
 use crate::state::losses::Losses;
 use crate::state::unexpected::{Unexpected, UnexpectedBody};
 use crate::state::vain_polls::VainPolls;
@@ -200,8 +200,12 @@ impl State {
     /// transport, which runs them when the lock is free.
     #[cold]
     pub(crate) fn follow_up(&mut self, outbox: &mut Outbox<Self>) {
-        for (take, key, status) in self.deliveries.take_due() {
-            outbox.when_unlocked(Box::new(move || take(key, status)));
+        while let Some((take, content, status)) = self.deliveries.take_due() {
+            if let Content::Bytes(bytes) = &content {
+                self.stats.received += 1;
+                self.release_credit(outbox, status.source, bytes.len());
+            }
+            outbox.when_unlocked(Box::new(move || take(content, status)));
         }
         for (next, outcome) in self.requests.take_due() {
             outbox.when_unlocked(Box::new(move || next(outcome)));

@@ -44,7 +44,7 @@ const PAGE: usize = 4096;
 
 /// Rounds of progress in which a rank looks for a signal before it sleeps: on a processor of its own, some ten
 /// microseconds.
-const MANY_LOOKS: u32 = 500;
+pub(super) const MANY_LOOKS: u32 = 500;
 pub(super) const FEW_LOOKS: u32 = 10;
 
 /// The most bytes of an offer.

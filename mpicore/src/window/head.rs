@@ -1,7 +1,8 @@
 //! The heads of messages about windows, and the places that they name.
 //!
 //! ```text
-//! byte 0  the kind; for accumulates the operation and the kind of elements, for locks and answers a flag; 0
+//! byte 0  the kind; for accumulates the operation and the kind of elements, for locks and answers flags; whether it is
+//!         to be answered
 //!      4  number of words of the place
 //!      8  number of the message; of an answer, that of the message that it answers
 //!     16  displacement of the place in bytes: from the beginning of the window, in dynamic ones an address
@@ -12,6 +13,8 @@
 //!
 //! - WH1: a head is read only if all of it is legal: the kind has a place or none, the data are as long as the kind and the
 //!   place say, and an operation is defined on its elements.
+
+use std::ops::Deref;
 
 use mpjdev::Layout;
 
@@ -50,8 +53,8 @@ pub(super) enum Kind {
     Look,
     /// The answer to a flush, a lock or an unlock, and whether an operation before it has failed.
     Done { failed: bool },
-    /// The answer to a get: the data, unless it has failed.
-    Data { failed: bool },
+    /// The answer to a get: the data, unless it has failed; and whether another operation before it has failed.
+    Data { failed: bool, refused: bool },
 }
 
 /// See the head of the file.
@@ -60,6 +63,8 @@ pub(super) struct Head {
     pub kind: Kind,
     pub number: u64,
     pub displacement: i64,
+    /// Whether the target answers a put or an accumulate as it answers a flush (OW1).
+    pub answers: bool,
 }
 
 /// How the bytes of a place lie, from its displacement on.
@@ -70,6 +75,26 @@ pub(super) enum Shape {
     /// As in this layout.
     Layout(Layout),
 }
+
+/// The words of a place.
+pub(super) enum Words {
+    One([u64; 1]),
+    Many(Vec<u64>),
+}
+
+impl Deref for Words {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        match self {
+            Self::One(word) => word,
+            Self::Many(words) => words,
+        }
+    }
+}
+
+/// The most bytes of data for which a message has room from its beginning: there may not be so much memory.
+const SPARE: usize = 64 << 10;
 
 /// Length of a head without the words of the place.
 const HEAD: usize = 24;
@@ -101,11 +126,11 @@ impl Shape {
     }
 
     /// Returns the words of the place.
-    pub fn words(&self) -> Result<Vec<u64>, mpjdev::LayoutError> {
-        match self {
-            Self::Block(len) => Ok(vec![*len as u64]),
-            Self::Layout(layout) => layout.to_words(),
-        }
+    pub fn words(&self) -> Result<Words, mpjdev::LayoutError> {
+        Ok(match self {
+            Self::Block(len) => Words::One([*len as u64]),
+            Self::Layout(layout) => Words::Many(layout.to_words()?),
+        })
     }
 
     fn of_words(words: &[u64]) -> Option<Self> {
@@ -137,7 +162,7 @@ impl Kind {
             Self::Complete => [9, 0, 0],
             Self::Post => [10, 0, 0],
             Self::Done { failed } => [11, failed.into(), 0],
-            Self::Data { failed } => [12, failed.into(), 0],
+            Self::Data { failed, refused } => [12, failed.into(), refused.into()],
             Self::LongPut => [13, 0, 0],
             Self::LongGet => [14, 0, 0],
             Self::Look => [15, 0, 0],
@@ -160,7 +185,9 @@ impl Kind {
             [9, 0, 0] => Self::Complete,
             [10, 0, 0] => Self::Post,
             [11, failed @ 0..=1, 0] => Self::Done { failed: failed == 1 },
-            [12, failed @ 0..=1, 0] => Self::Data { failed: failed == 1 },
+            [12, failed @ 0..=1, refused @ 0..=1] => {
+                Self::Data { failed: failed == 1, refused: refused == 1 }
+            }
             [13, 0, 0] => Self::LongPut,
             [14, 0, 0] => Self::LongGet,
             [15, 0, 0] => Self::Look,
@@ -193,11 +220,16 @@ impl Kind {
 }
 
 impl Head {
-    /// Makes a message, to which its data are appended.
-    pub fn message(self, words: &[u64]) -> Vec<u8> {
+    /// Makes a head of a message that is not answered for its own sake.
+    pub fn new(kind: Kind, number: u64, displacement: i64) -> Self {
+        Self { kind, number, displacement, answers: false }
+    }
+
+    /// Makes a message, to which `data` bytes are appended.
+    pub fn message(self, words: &[u64], data: usize) -> Vec<u8> {
         let [code, one, other] = self.kind.bytes();
-        let mut message = Vec::with_capacity(HEAD + size_of_val(words));
-        message.extend([code, one, other, 0]);
+        let mut message = Vec::with_capacity(HEAD + size_of_val(words) + data.min(SPARE));
+        message.extend([code, one, other, self.answers.into()]);
         message.extend((words.len() as u32).to_le_bytes());
         message.extend(self.number.to_le_bytes());
         message.extend(self.displacement.to_le_bytes());
@@ -207,11 +239,12 @@ impl Head {
 
     /// Makes a message that names no place.
     pub fn alone(kind: Kind, number: u64) -> Vec<u8> {
-        Self { kind, number, displacement: 0 }.message(&[])
+        Self::new(kind, number, 0).message(&[], 0)
     }
 
-    /// Sets the number of a message.
-    pub fn set_number(message: &mut [u8], number: u64) {
+    /// Sets the number of a message, and whether it is to be answered.
+    pub fn set_number(message: &mut [u8], number: u64, answers: bool) {
+        message[3] = answers.into();
         message[8..16].copy_from_slice(&number.to_le_bytes());
     }
 
@@ -221,18 +254,27 @@ impl Head {
         let word = |bytes: &[u8], at: usize| {
             bytes[at..at + 8].try_into().map(u64::from_le_bytes).expect("the slice has 8 bytes")
         };
-        let [code, one, other, 0] = *first.first_chunk()? else { return None };
+        let [code, one, other, answers @ 0..=1] = *first.first_chunk()? else { return None };
         let kind = Kind::of_bytes([code, one, other])?;
-        let head = Self { kind, number: word(first, 8), displacement: word(first, 16) as i64 };
+        let (number, displacement) = (word(first, 8), word(first, 16) as i64);
+        let head = Self { kind, number, displacement, answers: answers == 1 };
+        if head.answers && !matches!(kind, Kind::Put | Kind::Accumulate(_)) {
+            return None;
+        }
         let words = (word(first, 0) >> 32) as usize;
         if words == 0 {
-            let may_have_data =
-                matches!(kind, Kind::Data { failed: false } | Kind::Accesses) || rest.is_empty();
+            let may_have_data = matches!(kind, Kind::Data { failed: false, .. } | Kind::Accesses)
+                || rest.is_empty();
             return (may_have_data && kind.data_of(0).is_none()).then_some((head, None, rest));
         }
         let (words, data) = rest.split_at_checked(words.checked_mul(8)?)?;
-        let words: Vec<u64> = words.chunks_exact(8).map(|bytes| word(bytes, 0)).collect();
-        let shape = Shape::of_words(&words)?;
+        let shape = match words.len() {
+            8 => Shape::of_words(&[word(words, 0)])?,
+            _ => {
+                let words: Vec<u64> = words.chunks_exact(8).map(|bytes| word(bytes, 0)).collect();
+                Shape::of_words(&words)?
+            }
+        };
         (kind.data_of(shape.size())? == data.len()).then_some((head, Some(shape), data))
     }
 }
@@ -251,7 +293,9 @@ mod tests {
         let flags = [false, true];
         let of_flags = flags.into_iter().flat_map(|one| {
             let locks = flags.map(|answers| Kind::Lock { exclusive: one, answers });
-            [Kind::Done { failed: one }, Kind::Data { failed: one }].into_iter().chain(locks)
+            [Kind::Done { failed: one }, Kind::Data { failed: one, refused: !one }]
+                .into_iter()
+                .chain(locks)
         });
         let others = [
             Kind::Put,
@@ -275,18 +319,19 @@ mod tests {
     fn heads_are_read_as_they_were_written() {
         let layout = Layout::strided(8, 24, 2).unwrap();
         for (kind, number) in kinds().into_iter().zip(1 << 40..) {
-            let head = Head { kind, number, displacement: -(number as i64) };
+            let answers = matches!(kind, Kind::Put | Kind::Accumulate(_));
+            let head = Head { kind, number, displacement: -(number as i64), answers };
             let shapes = [Shape::Block(16), Shape::Layout(layout.clone())];
             if kind.data_of(16).is_none() {
-                let (read, shape, data) = (head.message(&[]), None::<Shape>, &[][..]);
+                let (read, shape, data) = (head.message(&[], 0), None::<Shape>, &[][..]);
                 let (again, found, rest) = Head::read(&read).unwrap();
                 assert_eq!((again, found.is_none(), rest), (head, shape.is_none(), data));
-                assert!(Head::read(&head.message(&[16])).is_none(), "{kind:?} has no place");
+                assert!(Head::read(&head.message(&[16], 0)).is_none(), "{kind:?} has no place");
                 continue;
             }
             for shape in shapes {
                 let data = kind.data_of(16).unwrap();
-                let mut message = head.message(&shape.words().unwrap());
+                let mut message = head.message(&shape.words().unwrap(), data);
                 message.resize(message.len() + data, 7);
                 let (again, found, rest) = Head::read(&message).unwrap();
                 assert_eq!(
@@ -305,7 +350,7 @@ mod tests {
         for kind in kinds() {
             let is_accumulate =
                 matches!(kind, Kind::Accumulate(_) | Kind::GetAccumulate(Update { .. }));
-            let message = Head { kind, number: 1, displacement: 0 }.message(&[9]);
+            let message = Head::new(kind, 1, 0).message(&[9], 0);
             let message = [&*message, &[0; 9][..kind.data_of(8).unwrap_or(0).min(9)]].concat();
             assert!(
                 !is_accumulate
@@ -320,7 +365,7 @@ mod tests {
         /// Whatever a peer sends, what is read has data of the length that it says.
         #[test]
         fn any_bytes_are_read_or_refused(code in 0..18_u8, rest: [u8; 3], words in 0..4_u32, more: Vec<u8>) {
-            let mut message = vec![code, rest[0], rest[1], rest[2] % 2];
+            let mut message = vec![code, rest[0], rest[1], rest[2] % 3];
             message.extend(words.to_le_bytes());
             message.extend([0; 16]);
             message.extend(&more);

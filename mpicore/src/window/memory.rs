@@ -205,8 +205,8 @@ mod tests {
         ] {
             assert_eq!(memory.is_moving(&moved(kind, at, 8)), is_put_off, "{kind:?} at {at}");
         }
-        let head = Head { kind: Kind::Get, number: 1, displacement: 9 };
-        memory.put_off(3, Incoming { head, message: Vec::new() });
+        let head = Head::new(Kind::Get, 1, 9);
+        memory.put_off(3, Incoming { head, shape: None, data: 0, message: Vec::new() });
         let put_off = memory.end_move(&put);
         assert!(matches!(&put_off[..], [(3, incoming)] if incoming.head == head));
         assert!(!memory.is_moving(&moved(Kind::Put, 16, 16)) && memory.end_move(&get).is_empty());

@@ -371,7 +371,8 @@ impl Window {
             _ => {}
         }
         let words = shape.words()?;
-        let mut message = Head { kind, number: 0, displacement }.message(&words);
+        let len = data.iter().map(Source::len).sum();
+        let mut message = Head::new(kind, 0, displacement).message(&words, len);
         data.iter().try_for_each(|data| append(&mut message, data))?;
         let is_fetch = into.is_some();
         let (request, ending) = match form.has_request && is_fetch {
@@ -385,11 +386,18 @@ impl Window {
             false => (None, None),
         };
         let fetch = is_fetch.then_some(Fetch { into, ending });
+        let mut answers = is_fetch;
         let number = self.admit(form, target.rank, message.len(), |state, number| {
-            state.peers[target.rank as usize].open.extend(is_fetch.then_some(number));
+            let peer = &mut state.peers[target.rank as usize];
+            peer.open.extend(is_fetch.then_some(number));
+            // The answer to another one is under way otherwise, or this is one of many.
+            answers |= peer.done + 1 == number;
+            if answers {
+                (peer.asked, peer.is_open) = (number, false);
+            }
             state.gets.extend(fetch.map(|fetch| ((target.rank, number), fetch)));
         })?;
-        Head::set_number(&mut message, number);
+        Head::set_number(&mut message, number, answers && !is_fetch);
         window.post(target.rank, message)?;
         if is_fetch { Ok(request) } else { self.ended(form) }
     }
@@ -432,7 +440,7 @@ impl Window {
         };
         let of = window.clone();
         device.then(ended, move |_| of.ended_transfer(Some((rank, number))))?;
-        window.post(rank, Head { kind, number, displacement }.message(&[len as u64]))?;
+        window.post(rank, Head::new(kind, number, displacement).message(&[len as u64], 0))?;
         Ok(request)
     }
 
@@ -451,11 +459,11 @@ impl Window {
                 Some(region) => region.part(at, piece).into(),
                 None => from.piece(at, piece).to_vec().into(),
             };
-            let head = Head { kind, number: 0, displacement: displacement + at as i64 };
-            let mut message = head.message(&[piece as u64]);
+            let head = Head::new(kind, 0, displacement + at as i64);
+            let mut message = head.message(&[piece as u64], piece);
             append(&mut message, &from)?;
             let number = self.admit(form, rank, message.len(), |_, _| ())?;
-            Head::set_number(&mut message, number);
+            Head::set_number(&mut message, number, false);
             self.0.post(rank, message)?;
         }
         self.ended(form)
@@ -473,6 +481,7 @@ impl Window {
         if self.0.state().peers[rank as usize].ahead > AHEAD {
             let number = self.0.ask(rank, Kind::Flush)?;
             self.0.settle_up_to(Call::WinFlush, rank, number)?;
+            self.0.state().peers[rank as usize].ahead = 0;
         }
         let mut state = self.0.state();
         let asks = state.epochs.operate(form.call, rank, form.has_request)?;

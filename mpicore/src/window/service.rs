@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mpjdev::{Message, Mode, PeerError, Status};
+use mpjdev::{Delivery, Mode, PeerError, Status};
 use transport_lapi::ForeignBytes;
 
 use super::conflicts::MOST_WORDS;
@@ -17,7 +17,7 @@ type Granted = Vec<(u32, Option<u64>)>;
 
 impl Inner {
     /// Receives a message that the device delivers.
-    pub(super) fn arrived(self: &Arc<Self>, message: Message) {
+    pub(super) fn arrived(self: &Arc<Self>, message: Delivery) {
         let (window, source) = (self.clone(), message.status().source);
         let take = move |received: Result<Vec<u8>, mpjdev::Error>| {
             // The message of a rank that is lost does not come, and the device tells all who need the rank.
@@ -34,33 +34,37 @@ impl Inner {
     fn take(self: &Arc<Self>, source: u32, message: Vec<u8>) -> Result<(), PeerError> {
         let illegal = PeerError::Window { len: message.len() };
         let rank = self.communicator.group().rank_of(source).ok_or(illegal)?;
-        let (head, _, data) = Head::read(&message).ok_or(illegal)?;
+        let (head, shape, data) = Head::read(&message).ok_or(illegal)?;
         if head.kind.is_news() {
             return self.learn(rank, head, data);
         }
-        let is_new =
-            self.state().streams[rank as usize].add(head.number, Incoming { head, message });
-        if !is_new {
-            return Err(illegal);
-        }
-        self.carry_out_all(rank)
+        let data = message.len() - data.len();
+        let incoming = Incoming { head, shape, message, data };
+        let next = self.state().streams[rank as usize].pass(head.number, incoming);
+        self.carry_out_all(rank, next.ok_or(illegal)?)
     }
 
-    /// Carries out the messages of a rank whose turn has come (OW1), then those of ranks that have got the lock.
-    fn carry_out_all(self: &Arc<Self>, rank: u32) -> Result<(), PeerError> {
-        let mut ranks = vec![rank];
-        while let Some(rank) = ranks.pop() {
-            let next = || self.state().streams[rank as usize].take();
-            while let Some(incoming) = next() {
+    /// Carries out the messages of a rank whose turn has come (OW1), `next` and those behind it, then those of ranks that
+    /// have got the lock.
+    fn carry_out_all(
+        self: &Arc<Self>,
+        mut rank: u32,
+        mut next: Option<Incoming>,
+    ) -> Result<(), PeerError> {
+        let mut locked = Vec::new();
+        loop {
+            while let Some(incoming) = next {
                 let Some(granted) = self.carry_out(rank, incoming)? else { break };
-                self.state().streams[rank as usize].done();
+                next = self.state().streams[rank as usize].take_next();
                 for (rank, number) in granted {
                     number.into_iter().for_each(|number| self.answer(rank, number));
-                    ranks.push(rank);
+                    locked.push(rank);
                 }
             }
+            let Some(next_rank) = locked.pop() else { return Ok(()) };
+            rank = next_rank;
+            next = self.state().streams[rank as usize].take();
         }
-        Ok(())
     }
 
     /// Carries out a message of a rank. Returns the ranks that have got the lock by it; `None` if data of their own have
@@ -70,13 +74,13 @@ impl Inner {
         rank: u32,
         incoming: Incoming,
     ) -> Result<Option<Granted>, PeerError> {
-        let Incoming { head: Head { kind, number, displacement }, message } = &incoming;
+        let Incoming { head: Head { kind, number, displacement, answers }, shape, message, data } =
+            &incoming;
         let illegal = PeerError::Window { len: message.len() };
-        let (_, shape, data) = Head::read(message).ok_or(illegal)?;
         let Some(shape) = shape else {
             return self.synchronize(rank, *kind, *number).map(Some).ok_or(illegal);
         };
-        let (moved, mut memory) = (Moved::of(*kind, *displacement, &shape), self.memory());
+        let (moved, mut memory) = (Moved::of(*kind, *displacement, shape), self.memory());
         if memory.is_moving(&moved) {
             memory.put_off(rank, incoming);
             return Ok(None);
@@ -87,16 +91,16 @@ impl Inner {
             let begun = self.move_long(rank, incoming.head, (shape.size(), moved));
             return begun.map(|()| None).ok_or(illegal);
         }
-        let place = memory.place(*displacement, &shape);
-        let done = place.and_then(|place| carry_out_at(place, *kind, data));
+        let place = memory.place(*displacement, shape);
+        let done = place.and_then(|place| carry_out_at(place, *kind, &message[*data..]));
         drop(memory);
         let failed = done.is_none();
         let fetches = !matches!(*kind, Kind::Put | Kind::Accumulate(_));
         match fetches.then(|| done.unwrap_or_default()) {
             Some(mut fetched) => {
-                let kind = Kind::Data { failed };
-                let head = Head { kind, number: *number, displacement: 0 };
-                let mut answer = head.message(&[]);
+                let refused = self.state().refused.remove(&rank);
+                let head = Head::new(Kind::Data { failed, refused }, *number, 0);
+                let mut answer = head.message(&[], fetched.len());
                 answer.append(&mut fetched);
                 // An origin that is lost needs no answer, and a device that has failed says so in its calls.
                 let _ = self.post(rank, answer);
@@ -105,6 +109,9 @@ impl Inner {
                 self.state().refused.insert(rank);
             }
             None => {}
+        }
+        if *answers {
+            self.answer(rank, *number);
         }
         Ok(Some(Vec::new()))
     }
@@ -141,21 +148,14 @@ impl Inner {
                 }
                 Err(mpjdev::Error::Truncate { sent, .. }) => Err(PeerError::Window { len: sent }),
                 // What a lost rank ends, too, holds nothing back (OW4).
-                _ => {
-                    window.state().streams[rank as usize].done();
-                    window.carry_out_all(rank)
-                }
+                _ => window.go_on(rank),
             };
             if let Err(violation) = next {
                 window.refuse(rank, violation);
             }
             for (rank, incoming) in put_off {
                 let carried_out = window.carry_out(rank, incoming).and_then(|granted| {
-                    if granted.is_some() {
-                        window.state().streams[rank as usize].done();
-                        window.carry_out_all(rank)?;
-                    }
-                    Ok(())
+                    if granted.is_some() { window.go_on(rank) } else { Ok(()) }
                 });
                 if let Err(violation) = carried_out {
                     window.refuse(rank, violation);
@@ -168,6 +168,12 @@ impl Inner {
             Err(error) => go_on(Err(error)),
         }
         Some(())
+    }
+
+    /// Carries out what is behind a message that has been carried out.
+    fn go_on(self: &Arc<Self>, rank: u32) -> Result<(), PeerError> {
+        let next = self.state().streams[rank as usize].take_next();
+        self.carry_out_all(rank, next)
     }
 
     /// Fails the device, since a rank has broken a rule.
@@ -235,7 +241,7 @@ impl Inner {
         let mut state = self.state();
         let mut ended = None;
         match kind {
-            Kind::Data { failed } => {
+            Kind::Data { failed, refused } => {
                 let found =
                     state.gets.remove(&(rank, number)).ok_or(PeerError::StrayWindowAnswer)?;
                 let Fetch { into, ending } = found;
@@ -247,7 +253,8 @@ impl Inner {
                 }
                 let peer = &mut state.peers[rank as usize];
                 peer.open.remove(&number);
-                peer.is_refused |= failed && ending.is_none();
+                peer.carried_out(number);
+                peer.is_refused |= refused || failed && ending.is_none();
                 let refused = || Error::from(WindowError::Refused { rank }).into_device();
                 ended = ending.map(|ending| {
                     (ending, if failed { Err(refused()) } else { Ok(Status::new(0, 0, 0)) })
@@ -258,8 +265,7 @@ impl Inner {
                 if number > peer.sent {
                     return Err(PeerError::StrayWindowAnswer);
                 }
-                peer.done = peer.done.max(number);
-                peer.ahead = 0;
+                peer.carried_out(number);
                 peer.is_refused |= failed;
             }
             Kind::Post => state.peers[rank as usize].posts += 1,

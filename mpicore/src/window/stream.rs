@@ -26,8 +26,19 @@ impl<M> Default for Stream<M> {
 
 impl<M> Stream<M> {
     /// Adds a message. Returns `false` if there was one with this number.
-    pub fn add(&mut self, number: u64, message: M) -> bool {
+    fn add(&mut self, number: u64, message: M) -> bool {
         number >= self.next && self.early.insert(number, message).is_none()
+    }
+
+    /// Adds a message, and takes the next one if there is one whose turn has come, as [`Stream::take`] does: mostly this
+    /// one. `None` if there was one with this number.
+    pub fn pass(&mut self, number: u64, message: M) -> Option<Option<M>> {
+        if number != self.next || self.is_busy || self.is_held {
+            return self.add(number, message).then(|| self.take());
+        }
+        self.next += 1;
+        self.is_busy = true;
+        Some(Some(message))
     }
 
     /// Takes the next message, which the caller carries out before it calls [`Stream::done`]; `None` if there is none, or
@@ -43,8 +54,14 @@ impl<M> Stream<M> {
     }
 
     /// Notes that the message was carried out.
-    pub fn done(&mut self) {
+    fn done(&mut self) {
         self.is_busy = false;
+    }
+
+    /// Notes that the message was carried out, and takes the next one like [`Stream::take`].
+    pub fn take_next(&mut self) -> Option<M> {
+        self.done();
+        self.take()
     }
 
     /// Holds later messages back until the origin has the lock, or lets them go on.
@@ -67,12 +84,12 @@ mod tests {
             for (at, number) in order.into_iter().enumerate() {
                 let is_held = holds.get(at) == Some(&true);
                 stream.hold(is_held);
-                prop_assert!(stream.add(number, number));
-                prop_assert!(!stream.add(number, number), "there is one already");
-                while let Some(message) = stream.take() {
+                let mut next = stream.pass(number, number).expect("it is new");
+                prop_assert!(stream.pass(number, number).is_none(), "there is one already");
+                while let Some(message) = next {
                     prop_assert!(!is_held && stream.take().is_none(), "one at a time");
                     left.push(message);
-                    stream.done();
+                    next = stream.take_next();
                 }
             }
             stream.hold(false);
@@ -82,7 +99,7 @@ mod tests {
                 message
             }));
             prop_assert_eq!(left, (1..=20).collect::<Vec<_>>());
-            prop_assert!(!stream.add(20, 20), "it was carried out");
+            prop_assert!(stream.pass(20, 20).is_none(), "it was carried out");
         }
     }
 }

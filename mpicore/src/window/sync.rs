@@ -6,6 +6,7 @@ use std::sync::atomic::{Ordering, fence};
 use mpjdev::{Call, Within};
 
 use super::conflicts::MOST_WORDS;
+use super::direct::{FEW_LOOKS, MANY_LOOKS};
 use super::epoch::{Asked, Epochs};
 use super::gate::Signal;
 use super::head::{Head, Kind};
@@ -463,7 +464,15 @@ impl Inner {
         rank: u32,
         mut ready: impl FnMut(&mut State) -> Option<R>,
     ) -> Result<R, Error> {
+        let device = self.communicator.device();
         let mut found = None;
+        for _ in 0..if device.shares_processors() { FEW_LOOKS } else { MANY_LOOKS } {
+            found = ready(&mut self.state());
+            if found.is_some() {
+                break;
+            }
+            device.progress().map_err(Error::from).inspect_err(|why| self.give_up(why))?;
+        }
         while found.is_none() {
             self.wait_once(call, rank, |state| {
                 found = ready(state);

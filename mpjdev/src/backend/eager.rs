@@ -26,8 +26,9 @@ use super::{Backend, Outbound, length, send_complete};
 use crate::backend::loss;
 use crate::envelope::{self, EAGER, PeerError};
 use crate::matching::Envelope;
-use crate::request::{Matched, Operation, Receiving, Sending};
+use crate::request::{Matched, Operation, Receiving, Sending, Status};
 use crate::state::State;
+use crate::state::deliveries::Taker;
 use crate::state::unexpected::{Unexpected, UnexpectedBody};
 use crate::state::unexpected_buffer::UnexpectedBuffer;
 
@@ -204,6 +205,11 @@ fn accept(
     if let Err(error) = state.credits.charge(source, len) {
         return refuse(state, source, error);
     }
+    if let (Some(data), None) = (arrival.data, sync)
+        && let Some(taker) = state.deliveries.taker(context)
+    {
+        return deliver(state, data, taker, Status::new(source, tag, len));
+    }
     let envelope = Envelope { context, source, tag };
     let Some((key, into)) = state.match_posted(envelope, len) else {
         return keep(state, arrival, envelope, len, sync);
@@ -224,6 +230,20 @@ fn stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     state.end_receive(key, source, tag, len, capacity);
     state.answer(outbox, &matched);
     state.release_credit(outbox, matched.source, matched.len);
+}
+
+/// Delivers a message that is all here, and whose sender awaits nothing.
+fn deliver(
+    state: &mut State,
+    data: ForeignBytes<'_>,
+    taker: Taker,
+    status: Status,
+) -> HeaderAction<State> {
+    let Some(buffer) = UnexpectedBuffer::filled(data) else {
+        return refuse(state, status.source, PeerError::Length { len: data.len() as u64 });
+    };
+    state.deliveries.deliver_bytes(taker, buffer.into_bytes(), status);
+    HeaderAction::Consumed
 }
 
 /// Puts an unexpected message into the unexpected queue.

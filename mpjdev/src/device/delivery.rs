@@ -5,21 +5,40 @@
 
 #![expect(unsafe_code, reason = "lends bytes to a send that owns them")]
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use transport_lapi::SendRegion;
 
 use crate::backend;
+use crate::device::Device;
 use crate::device::send::Mode;
-use crate::device::{Device, Message};
 use crate::envelope::PeerError;
 use crate::error::Error;
 use crate::request::{Request, Status};
 use crate::state::State;
+use crate::state::deliveries::Content;
 use crate::state::unexpected_buffer::UnexpectedBuffer;
 
+/// A message that [`Device::deliver`] has passed to its function, which must receive it.
+#[derive(Debug)]
+#[must_use = "nobody but the holder can receive the message"]
+pub struct Delivery {
+    content: Content,
+    status: Status,
+    /// Number of the device that it was sent to.
+    device: NonZeroU32,
+}
+
+impl Delivery {
+    /// Returns source, tag and length of the message.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+}
+
 impl Device {
-    /// Calls `take` for each message that arrives in `context` from now on, as if a matched probe had taken it. Like
+    /// Calls `take` for each message that arrives in `context` from now on. Like
     /// functions of [`Device::then`], `take` runs in a thread that is in a call which makes progress, when the device's
     /// lock is free, and may call the device; several threads may run it at once. It must receive the message. Nobody
     /// else receives or probes in such a context, and none of its messages has come yet.
@@ -29,10 +48,10 @@ impl Device {
     pub fn deliver(
         &self,
         context: u32,
-        take: impl Fn(Message) + Send + Sync + 'static,
+        take: impl Fn(Delivery) + Send + Sync + 'static,
     ) -> Result<(), Error> {
         let device = self.number();
-        let taker = move |unexpected, status| take(Message { unexpected, status, device });
+        let taker = move |content, status| take(Delivery { content, status, device });
         let mut session = self.session()?;
         session.state.deliveries.begin(context, Arc::new(taker));
         session.after_rounds(State::follow_up);
@@ -55,13 +74,20 @@ impl Device {
     /// made the device unusable. The loss of the sender is passed to `next`.
     pub fn receive_bytes(
         &self,
-        message: Message,
+        message: Delivery,
         next: impl FnOnce(Result<Vec<u8>, Error>) + Send + 'static,
     ) -> Result<(), Error> {
-        let Message { unexpected, status, device } = message;
+        let Delivery { content, status, device } = message;
         if device != self.number() {
             return Err(Error::Request);
         }
+        let unexpected = match content {
+            Content::Bytes(bytes) => {
+                next(Ok(bytes));
+                return Ok(());
+            }
+            Content::Unexpected(key) => key,
+        };
         let mut session = self.session()?;
         let (state, outbox) = session.parts();
         if let Some(bytes) = backend::eager::take_whole(state, outbox, unexpected) {

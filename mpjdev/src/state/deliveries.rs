@@ -1,5 +1,6 @@
 //! Contexts whose messages go to a function of the client at once, instead of waiting for a receive.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,14 +8,23 @@ use rustc_hash::FxHashMap;
 
 use crate::request::Status;
 
-/// Gets the key and the status of an unexpected message, which is not in the queue. Runs when the lock is free.
-pub(crate) type Taker = Arc<dyn Fn(u64, Status) + Send + Sync>;
+/// A message of such a context.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// All of it was in one packet.
+    Bytes(Vec<u8>),
+    /// The key of an unexpected message, which is not in the queue.
+    Unexpected(u64),
+}
+
+/// Gets a message and its status. Runs when the lock is free.
+pub(crate) type Taker = Arc<dyn Fn(Content, Status) + Send + Sync>;
 
 /// The functions, and the messages that have come for them since the last round of progress.
 #[derive(Default)]
 pub(crate) struct Deliveries {
     takers: FxHashMap<u32, Taker>,
-    due: Vec<(Taker, u64, Status)>,
+    due: VecDeque<(Taker, Content, Status)>,
 }
 
 impl Deliveries {
@@ -31,15 +41,27 @@ impl Deliveries {
     /// Delivers the unexpected message `key` of `context`, if the context has a function. Returns whether it has.
     #[inline]
     pub fn deliver(&mut self, context: u32, key: u64, status: Status) -> bool {
-        let taker = if self.takers.is_empty() { None } else { self.takers.get(&context) };
-        self.due.extend(taker.map(|taker| (taker.clone(), key, status)));
-        taker.is_some()
+        let Some(taker) = self.taker(context) else { return false };
+        self.due.push_back((taker, Content::Unexpected(key), status));
+        true
     }
 
-    /// Takes what is due.
+    /// Returns the function of `context`, if it has one.
     #[inline]
-    pub fn take_due(&mut self) -> impl Iterator<Item = (Taker, u64, Status)> {
-        self.due.drain(..)
+    pub fn taker(&self, context: u32) -> Option<Taker> {
+        if self.takers.is_empty() { None } else { self.takers.get(&context).cloned() }
+    }
+
+    /// Delivers a message of which all bytes are here.
+    #[inline]
+    pub fn deliver_bytes(&mut self, taker: Taker, bytes: Vec<u8>, status: Status) {
+        self.due.push_back((taker, Content::Bytes(bytes), status));
+    }
+
+    /// Takes what is due next.
+    #[inline]
+    pub fn take_due(&mut self) -> Option<(Taker, Content, Status)> {
+        self.due.pop_front()
     }
 }
 

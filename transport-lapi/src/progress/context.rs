@@ -333,8 +333,14 @@ impl<S> Context<S> {
         let (mut idle, spins) = (0, self.quick_spins.load(Ordering::Relaxed));
         while idle < spins {
             session.turn(awaited.frames(), self.pace.alone(awaited.origin(), idle));
-            if session.first_error.is_some() || session.has_continuations() {
+            if session.first_error.is_some() {
                 break;
+            }
+            if session.has_continuations() {
+                self.run_continuations(&mut session);
+                if session.terminated {
+                    break;
+                }
             }
             if let Some(answer) = awaited.look(&mut session) {
                 return Ok(answer);
@@ -372,6 +378,7 @@ impl<S> Context<S> {
 
     /// Runs the continuations that are due (C6). The lock is free meanwhile, so the context may be terminated
     /// afterwards.
+    #[inline(never)]
     fn run_continuations(&self, session: &mut SessionGuard<'_, S>) {
         // Continuations that these add are left for later, so that a wait checks its condition in between.
         for _ in 0..session.engine.outbox.continuations.len() {

@@ -196,9 +196,12 @@ fn messages_that_break_the_rules_are_refused() {
     assert_eq!(violation(of(Kind::Flush, 0)), PeerError::Window { len: 24 });
     assert_eq!(violation(of(Kind::Unlock, 1)), PeerError::Window { len: 24 });
     for kind in [Kind::LongPut, Kind::LongGet] {
-        let outside = Head { kind, number: 1, displacement: 1 }.message(&[8]);
+        let outside = Head::new(kind, 1, 1).message(&[8], 0);
         assert_eq!(violation(outside), PeerError::Window { len: 32 });
     }
     assert_eq!(violation(of(Kind::Done { failed: false }, 1)), PeerError::StrayWindowAnswer);
-    assert_eq!(violation(of(Kind::Data { failed: false }, 1)), PeerError::StrayWindowAnswer);
+    assert_eq!(
+        violation(of(Kind::Data { failed: false, refused: false }, 1)),
+        PeerError::StrayWindowAnswer
+    );
 }
