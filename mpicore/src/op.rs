@@ -22,7 +22,7 @@ mod long_double;
 mod tests;
 
 pub use error::OpError;
-pub(crate) use kernels::{Kernel, kernel};
+pub(crate) use kernels::{Kernel, SharedInout, kernel, shared_kernel};
 pub use kind::{Class, ElementKind};
 
 /// The operations that MPI defines (MPI-4.1 sections 6.9.2 and 6.9.4; the last two: 12.3.4).

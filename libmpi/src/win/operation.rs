@@ -126,11 +126,10 @@ unsafe fn combine_plain(
 unsafe fn put(data: Data, to: Remote, win: MPI_Win) -> Outcome {
     let win = win.find()?;
     // SAFETY: FC1.
-    if let (Some(from), Some((rank, len))) = (unsafe { data.dense_source() }?, to.plain())
-        && from.len() == len
-        && win.core.put_plain(from, rank, to.displacement as i64)
-    {
-        return Ok(());
+    if let (Some(from), Some((rank, len))) = (unsafe { data.dense_source() }?, to.plain()) {
+        if from.len() == len && win.core.put_plain(from, rank, to.displacement as i64) {
+            return Ok(());
+        }
     }
     // SAFETY: FC1.
     let from = unsafe { data.source() }?;
@@ -151,11 +150,10 @@ unsafe fn rput(data: Data, to: Remote, handle: MPI_Win, request: *mut MPI_Reques
 unsafe fn get(data: Data, from: Remote, win: MPI_Win) -> Outcome {
     let win = win.find()?;
     // SAFETY: FC1.
-    if let (Some(into), Some((rank, len))) = (unsafe { data.dense_sink() }?, from.plain())
-        && into.len() == len
-        && win.core.get_plain(into, rank, from.displacement as i64)
-    {
-        return Ok(());
+    if let (Some(into), Some((rank, len))) = (unsafe { data.dense_sink() }?, from.plain()) {
+        if into.len() == len && win.core.get_plain(into, rank, from.displacement as i64) {
+            return Ok(());
+        }
     }
     // SAFETY: FC1.
     let into = unsafe { data.sink() }?;

@@ -142,9 +142,8 @@ impl View {
         mut visit: impl FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<(), FileError> {
         let Some(end) = self.check(from, len)? else { return Ok(()) };
-        if let Some((at, size)) = self.tile.span()
-            && size as i128 == self.extent
-        {
+        let is_dense = |(_, size): &(_, usize)| *size as i128 == self.extent;
+        if let Some((at, _)) = self.tile.span().filter(is_dense) {
             let _ = visit(self.displacement + at as u64 + from, len);
             return Ok(());
         }

@@ -5,15 +5,14 @@
 //!   then, as MPI says (MPI-4.1 section 12.7), and are no data race (SB1 of the transport). Long data of messages
 //!   are copied by the device, apart from all that meets them (WM2).
 
-#![expect(unsafe_code, reason = "buffers whose bytes are not set, and operands that are borrowed")]
-
-use std::mem::MaybeUninit;
+#![expect(unsafe_code, reason = "borrows operands")]
 
 use mpjdev::{SendRegion, Sink, Source};
 use transport_lapi::{ForeignBytes, RecvPart, SharedBytes};
 
 use super::head::Shape;
 use super::update::Update;
+use crate::op::SharedInout;
 
 /// Bytes of a window, for the operations of one call (WM2).
 pub(super) struct Place<'m> {
@@ -24,8 +23,10 @@ pub(super) struct Place<'m> {
     shape: &'m Shape,
 }
 
-/// From how many bytes on an update of one block uses a larger buffer, and how large that is.
+/// The most bytes of an element that is compared.
 const SMALL: usize = 64;
+
+/// The most bytes that are updated, or copied through memory of this call, at once.
 const LARGE: usize = 4096;
 
 impl<'m> Place<'m> {
@@ -99,6 +100,10 @@ impl<'m> Place<'m> {
         if update.replaces() {
             return self.write(data);
         }
+        if let (Shape::Block(_), true) = (self.shape, update.is_dense()) {
+            update.apply_in_place(data, SharedInout { place: self.bytes, before: None });
+            return Some(());
+        }
         let mut now = self.read()?;
         update.apply(data, &mut now);
         if update.needs_data() { self.write(&now) } else { Some(()) }
@@ -138,14 +143,19 @@ impl<'m> Place<'m> {
             (Some(from), Some(into)) => from.span().filter(|from| !overlap(*from, into)),
             (Some(from), None) => from.span(),
         };
-        match (self.shape, grain, region) {
-            (Shape::Block(len), Some(grain), Some(from)) if *len <= SMALL && grain <= SMALL => {
-                self.combine_by::<SMALL, E>((update, grain), (from, into), serialised)
+        match (self.shape, grain, region, into) {
+            (Shape::Block(_), Some(grain), Some(from), None)
+                if grain <= LARGE && update.is_dense() =>
+            {
+                self.combine_by((update, grain), (from, None), serialised)
             }
-            (Shape::Block(_), Some(grain), Some(from)) if grain <= LARGE => {
-                self.combine_by::<LARGE, E>((update, grain), (from, into), serialised)
+            (Shape::Block(_), Some(grain), Some(from), Some(Sink::Span(into)))
+                if grain <= LARGE && update.is_dense() =>
+            {
+                let into = into.part(0, usize::MAX);
+                self.combine_by((update, grain), (from, Some(into)), serialised)
             }
-            _ => self.combine_whole(update, (from, into), serialised),
+            (_, _, _, into) => self.combine_whole(update, (from, into), serialised),
         }
     }
 
@@ -167,46 +177,33 @@ impl<'m> Place<'m> {
         Ok(done)
     }
 
-    /// Combines a block with one in the program's memory, which is empty if the update needs none.
-    fn combine_by<const ROOM: usize, E>(
+    /// Combines a block of elements without padding with one in the program's memory, which is empty if the update needs
+    /// none.
+    fn combine_by<E>(
         &mut self,
         (update, grain): (Update, usize),
-        (from, mut into): (SendRegion, Option<&mut Sink>),
+        (from, mut into): (SendRegion, Option<RecvPart<'_>>),
         mut serialised: impl FnMut(&mut dyn FnMut() -> Option<()>) -> Result<Option<()>, E>,
     ) -> Result<Option<()>, E> {
-        let mut room = [const { MaybeUninit::<u8>::uninit() }; ROOM];
-        let (most, len) = (ROOM / grain * grain, self.bytes.len());
+        let (most, len) = (LARGE / grain * grain, self.bytes.len());
         for at in (0..len).step_by(most) {
-            let len = most.min(len - at);
+            let (part, len) = (self.bytes.part(at, most), most.min(len - at));
             let given = match from.is_empty() {
                 true => &[],
                 // SAFETY: G1: nobody writes the elements until the operation has ended; results go elsewhere (`combine`).
                 false => unsafe { std::slice::from_raw_parts(from.part(at, len).as_ptr(), len) },
             };
             serialised(&mut || {
-                let part = self.bytes.part(at, len);
-                let result: &[u8] = if into.is_none() && update.replaces() {
-                    given
-                } else {
-                    // SAFETY: nobody else has the room, and all of these bytes are written before they are borrowed.
-                    let now = unsafe {
-                        let start = room.as_mut_ptr().cast::<u8>();
-                        part.load(RecvPart::new(start, len));
-                        std::slice::from_raw_parts_mut(start, len)
-                    };
-                    if let Some(into) = &mut into {
-                        into.store(at, ForeignBytes::from_slice(now));
+                match (&mut into, update.needs_data()) {
+                    (Some(into), false) => part.load(into.part(at, len)),
+                    (None, true) if update.replaces() => {
+                        part.store(ForeignBytes::from_slice(given))
                     }
-                    match (update.replaces(), update.needs_data()) {
-                        (true, _) => given,
-                        (_, false) => return Some(()),
-                        _ => {
-                            update.apply(given, now);
-                            now
-                        }
+                    (into, _) => {
+                        let before = into.as_mut().map(|into| into.part(at, len));
+                        update.apply_in_place(given, SharedInout { place: part, before });
                     }
-                };
-                part.store(ForeignBytes::from_slice(result));
+                }
                 Some(())
             })?;
         }

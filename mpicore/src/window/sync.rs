@@ -247,11 +247,10 @@ impl Window {
     /// As [`Window::unlock`].
     #[inline]
     pub fn flush(&self, rank: Option<u32>) -> Result<(), Error> {
-        if let (Some(direct), Some(rank)) = (&self.0.direct, rank)
-            && direct.has(rank)
-            && self.0.open.is_locked(rank)
-        {
-            return self.0.order_memory();
+        if let (Some(direct), Some(rank)) = (&self.0.direct, rank) {
+            if direct.has(rank) && self.0.open.is_locked(rank) {
+                return self.0.order_memory();
+            }
         }
         self.flush_otherwise(rank)
     }

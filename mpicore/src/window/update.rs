@@ -2,7 +2,7 @@
 
 use crate::datatype::{Basic, Datatype, Signature};
 use crate::error::WindowError;
-use crate::op::{Class, ElementKind, Op, Predefined, kernel};
+use crate::op::{Class, ElementKind, Op, Predefined, SharedInout, kernel, shared_kernel};
 
 /// A predefined operation on elements of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +66,18 @@ impl Update {
     /// Returns whether the result is the origin's elements.
     pub fn replaces(self) -> bool {
         self.op == Predefined::Replace
+    }
+
+    /// Returns whether elements have no padding.
+    pub fn is_dense(self) -> bool {
+        self.kind.size() == self.kind.extent()
+    }
+
+    /// Combines elements without padding with as many in a window, and keeps what was there, if that is wanted.
+    pub fn apply_in_place(self, input: &[u8], inout: SharedInout<'_>) {
+        if let Some(kernel) = shared_kernel(self.op, self.kind) {
+            kernel(input, inout);
+        }
     }
 
     /// Combines packed elements with others of the same number.

@@ -183,10 +183,10 @@ impl<'e, T: Datatype> Epoch<'e, T> {
     ) -> Result<(), Error> {
         let from = source(data.memory())?;
         // Elements in one span have no padding, and neither have those of the window.
-        if let (Source::Span(from), Some(index)) = (&from, at.index())
-            && self.handle.core.put_plain(*from, narrowed(rank), index)
-        {
-            return Ok(());
+        if let (Source::Span(from), Some(index)) = (&from, at.index()) {
+            if self.handle.core.put_plain(*from, narrowed(rank), index) {
+                return Ok(());
+            }
         }
         let elements = self.elements(from.len());
         at.of(rank, elements, |target| self.handle.core.put(from, target))
@@ -199,10 +199,10 @@ impl<'e, T: Datatype> Epoch<'e, T> {
         rank: usize,
         at: Place,
     ) -> Result<(), Error> {
-        if let (Sink::Span(into), Some(index)) = (sink(into.memory_mut())?, at.index())
-            && self.handle.core.get_plain(into, narrowed(rank), index)
-        {
-            return Ok(());
+        if let (Sink::Span(into), Some(index)) = (sink(into.memory_mut())?, at.index()) {
+            if self.handle.core.get_plain(into, narrowed(rank), index) {
+                return Ok(());
+            }
         }
         let into = sink(into.memory_mut())?;
         let elements = self.elements(into.len());
@@ -440,11 +440,12 @@ impl<T: Number> Epoch<'_, T> {
         C: RecvBuffer<Element = T> + ?Sized,
     {
         let (from, into) = (source(data.memory())?, sink(before.memory_mut())?);
-        if let (Source::Span(from), Sink::Span(into), Some(index)) = (&from, into, at.index())
-            && from.len() == into.len()
-            && let Some(done) = self.combine_plain((*from, Some(into)), op, rank, index)
-        {
-            return Ok(done?);
+        if let (Source::Span(from), Sink::Span(into), Some(index)) = (&from, into, at.index()) {
+            let are_alike = from.len() == into.len();
+            let plain = || self.combine_plain((*from, Some(into)), op, rank, index);
+            if let Some(done) = are_alike.then(plain).flatten() {
+                return Ok(done?);
+            }
         }
         let into = sink(before.memory_mut())?;
         let (elements, number) = (self.elements(into.len()).0, self.number()?);
@@ -472,10 +473,10 @@ impl<T: Number> Epoch<'_, T> {
         op: Predefined,
     ) -> Result<(), Error> {
         let begun = source(data.memory()).and_then(|from| {
-            if let (Source::Span(from), Some(index)) = (&from, at.index())
-                && let Some(done) = self.combine_plain((*from, None), op, rank, index)
-            {
-                return Ok(done?);
+            if let (Source::Span(from), Some(index)) = (&from, at.index()) {
+                if let Some(done) = self.combine_plain((*from, None), op, rank, index) {
+                    return Ok(done?);
+                }
             }
             let (elements, number) = (self.elements(from.len()).0, self.number()?);
             at.of(rank, (elements, &number), |target| self.handle.core.accumulate(from, op, target))
@@ -508,14 +509,13 @@ impl<T: Number> Epoch<'_, T> {
             (source(&compare[..])?, source(&new[..])?, sink(&mut before[..])?);
         if let (Source::Span(compare), Source::Span(from), Sink::Span(into)) =
             (&compare, &from, into)
-            && let Some(done) = self.handle.core.swap_plain(
-                (*from, *compare, into),
-                T::KIND,
-                narrowed(rank),
-                count(index),
-            )
         {
-            return Ok(done?);
+            let (rank, index) = (narrowed(rank), count(index));
+            let swapped =
+                self.handle.core.swap_plain((*from, *compare, into), T::KIND, rank, index);
+            if let Some(done) = swapped {
+                return Ok(done?);
+            }
         }
         let into = sink(&mut before[..])?;
         Place::from(index).of(rank, (1, self.elements), |target| {

@@ -205,10 +205,10 @@ fn accept(
     if let Err(error) = state.credits.charge(source, len) {
         return refuse(state, source, error);
     }
-    if let (Some(data), None) = (arrival.data, sync)
-        && let Some(taker) = state.deliveries.taker(context)
-    {
-        return deliver(state, data, taker, Status::new(source, tag, len));
+    if let (Some(data), None) = (arrival.data, sync) {
+        if let Some(taker) = state.deliveries.taker(context) {
+            return deliver(state, data, taker, Status::new(source, tag, len));
+        }
     }
     let envelope = Envelope { context, source, tag };
     let Some((key, into)) = state.match_posted(envelope, len) else {

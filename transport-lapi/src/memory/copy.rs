@@ -25,6 +25,8 @@ use crate::memory::region::copy_short;
 use crate::platform::sys;
 
 pub(crate) use processor::{copy_long, copy_past_caches, copy_piece};
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+pub(crate) use shared::change_vectors;
 pub(crate) use shared::{load_atomically, store_atomically};
 
 /// Where a piece of a long message is copied to. The times of copies to different places are compared apart.

@@ -10,6 +10,8 @@
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicU8;
 
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+use super::copy::change_vectors;
 use super::copy::{load_atomically, store_atomically};
 use super::region::{ForeignBytes, RecvPart, blocks, clipped};
 
@@ -71,6 +73,19 @@ impl SharedBytes<'_> {
     pub fn store(&self, from: ForeignBytes<'_>) {
         // SAFETY: SB1; G3 keeps `from` mapped, and threads of this process do not write it (G1); both are so long.
         unsafe { store_atomically(from.as_ptr(), self.start, self.len.min(from.len())) };
+    }
+
+    /// Replaces each whole vector of 32 bytes by what `change` makes of where it begins and of its bytes, by a load and a
+    /// store like those of [`SharedBytes::load`]. Returns how many bytes these are: those behind them stay as they are.
+    ///
+    /// # Safety
+    /// The processor has AVX2.
+    #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub unsafe fn change_vectors(&self, change: impl FnMut(usize, [u8; 32]) -> [u8; 32]) -> usize {
+        // SAFETY: SB1, and the caller's promise.
+        unsafe { change_vectors(self.start, self.len, change) }
     }
 
     /// Loads `count` blocks of `block` bytes, of which one begins every `step` bytes here, and every `into_step` bytes

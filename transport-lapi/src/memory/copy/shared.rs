@@ -10,8 +10,13 @@
 pub(crate) use imp::{load_atomically, store_atomically};
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+pub(crate) use imp::change_vectors;
+
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 mod imp {
     use std::arch::asm;
+    use std::arch::x86_64::__m256i;
+    use std::mem::transmute;
 
     use crate::memory::copy::LONG;
     use crate::memory::copy::processor::copy_long_atomically;
@@ -68,6 +73,41 @@ mod imp {
                 _ => copy_long_atomically(from, to, len),
             }
         }
+    }
+
+    /// Replaces each whole vector of `len` bytes at `place`, which other threads may access meanwhile, by what `change`
+    /// makes of where it begins and of its bytes. Returns how many bytes these are.
+    ///
+    /// # Safety
+    /// The bytes are valid, and others access them atomically. The processor has AVX2.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(crate) unsafe fn change_vectors(
+        place: *mut u8,
+        len: usize,
+        mut change: impl FnMut(usize, [u8; 32]) -> [u8; 32],
+    ) -> usize {
+        let whole = len - len % 32;
+        for at in (0..whole).step_by(32) {
+            let vector: __m256i;
+            // SAFETY: the caller's promise: the vector lies inside. Any bytes are a vector, and the other way round.
+            unsafe {
+                let place = place.add(at);
+                asm!(
+                    "vmovdqu {vector}, [{place}]",
+                    place = in(reg) place, vector = out(ymm_reg) vector,
+                    options(nostack, preserves_flags, readonly)
+                );
+                let changed: __m256i =
+                    transmute(change(at, transmute::<__m256i, [u8; 32]>(vector)));
+                asm!(
+                    "vmovdqu [{place}], {vector}",
+                    place = in(reg) place, vector = in(ymm_reg) changed,
+                    options(nostack, preserves_flags)
+                );
+            }
+        }
+        whole
     }
 
     /// Copies 33 to [`LONG`] bytes like [`copy_atomically`].
