@@ -150,14 +150,20 @@ mod imp {
 
     const WORD: usize = size_of::<u64>();
 
+    /// Miri cannot model atomic accesses of several sizes to the same bytes, so all are single bytes there.
+    const HAS_WORDS: bool = !cfg!(miri);
+
     /// Where the aligned words of `len` bytes at `place` begin and end.
     fn words(place: *const u8, len: usize) -> (usize, usize) {
+        if !HAS_WORDS {
+            return (len, len);
+        }
         let head = place.align_offset(WORD).min(len);
         (head, len - (len - head) % WORD)
     }
 
     fn is_number(place: *const u8, len: usize) -> bool {
-        len.is_power_of_two() && place.addr() % len == 0
+        HAS_WORDS && len.is_power_of_two() && place.addr() % len == 0
     }
 
     /// Copies to memory that other threads may access meanwhile.
