@@ -152,21 +152,12 @@ impl Memory for Shared {
     #[inline]
     fn fold<E: Element>(input: &[u8], inout: SharedInout<'_>, combine: impl Fn(E, E) -> E) {
         let SharedInout { place, mut before } = inout;
-        let mut keep = |at, now: &[u8]| {
-            if let Some(before) = &mut before {
-                before.part(at, now.len()).store(0, ForeignBytes::from_slice(now));
-            }
-        };
         let mut done = 0;
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if place.len() >= LONG && VECTOR % E::EXTENT == 0 && is_x86_feature_detected!("avx2") {
-            let change = |at: usize, mut now: [u8; VECTOR]| {
-                keep(at, &now);
-                fold_each(&input[at..at + VECTOR], &mut now, &combine);
-                now
-            };
+            let before = before.as_mut().map(|before| before.part(0, place.len()));
             // SAFETY: the processor has these instructions.
-            done = unsafe { place.change_vectors(change) };
+            done = unsafe { fold_shared_vectors(input, (place, before), &combine) };
         }
         // Elements of up to 32 bytes, as many as fit.
         let (mut room, step) = ([0; VECTOR], VECTOR / E::EXTENT * E::EXTENT);
@@ -174,11 +165,40 @@ impl Memory for Shared {
             let part = place.part(at, step);
             let now = &mut room[..part.len()];
             part.load(RecvPart::of_slice(now));
-            keep(at, now);
+            if let Some(before) = &mut before {
+                before.part(at, now.len()).store(0, ForeignBytes::from_slice(now));
+            }
             fold_each(&input[at..], now, &combine);
             part.store(ForeignBytes::from_slice(now));
         }
     }
+}
+
+/// Combines whole vectors, and returns how many bytes these are.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "avx2")]
+unsafe fn fold_shared_vectors<E: Element>(
+    input: &[u8],
+    (place, before): (SharedBytes<'_>, Option<RecvPart<'_>>),
+    combine: impl Fn(E, E) -> E,
+) -> usize {
+    let mut vectors = input.chunks_exact(VECTOR);
+    let mut next = |mut now: [u8; VECTOR]| {
+        let vector = vectors.next().and_then(|vector| vector.first_chunk::<VECTOR>());
+        fold_each(vector.unwrap_or(&[0; VECTOR]), &mut now, &combine);
+        now
+    };
+    let Some(before) = before.filter(|before| before.len() >= place.len()) else {
+        // SAFETY: the caller's promise.
+        return unsafe { place.change_vectors(|_, now| next(now)) };
+    };
+    let keep = |at, now| {
+        // SAFETY: the part is as long as the place, inside of which the vector lies.
+        unsafe { before.as_mut_ptr().add(at).cast::<[u8; VECTOR]>().write_unaligned(now) };
+        next(now)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { place.change_vectors(keep) }
 }
 
 fn integers<M, E>(op: Predefined) -> Option<KernelIn<M>>

@@ -47,19 +47,21 @@ pub(crate) const LONG: usize = 1024;
 /// The longest copy whose both sides fit into the first-level cache of any processor.
 const CACHED: usize = 16 << 10;
 
+/// Whether short copies from and to other caches are as fast without prefetches: where the processor can push lines out.
+static NEEDS_NO_PREFETCH: LazyLock<bool> = LazyLock::new(sys::can_push_out);
+
 /// Copies like [`copy_short`], for memory that may lie in this processor's caches already: there the prefetches only
-/// cost time. Where the processor can push lines out, the C library's copy is as fast from and to other caches.
+/// cost time.
 ///
 /// # Safety
 /// As [`std::ptr::copy_nonoverlapping`], for `len` bytes.
 #[expect(unsafe_code, reason = "chooses between two copies")]
 #[inline(always)]
 pub(crate) unsafe fn copy_direct(from: *const u8, to: *mut u8, len: usize) {
-    static IS_AS_FAST: LazyLock<bool> = LazyLock::new(sys::can_push_out);
     // SAFETY: the caller's promise.
     unsafe {
         match len {
-            LONG..=CACHED if *IS_AS_FAST => std::ptr::copy_nonoverlapping(from, to, len),
+            LONG..=CACHED if *NEEDS_NO_PREFETCH => std::ptr::copy_nonoverlapping(from, to, len),
             _ => copy_short(from, to, len),
         }
     }
@@ -134,8 +136,8 @@ mod processor {
     use std::ptr::copy_nonoverlapping;
     use std::time::Instant;
 
-    use crate::memory::copy::Toward;
     use crate::memory::copy::trial::{Trial, Way};
+    use crate::memory::copy::{CACHED, NEEDS_NO_PREFETCH, Toward};
     use crate::memory::region::copy_short;
     use crate::platform::sys::{LINE, prefetch, prefetch_to_write};
 
@@ -170,7 +172,7 @@ mod processor {
         // SAFETY: the caller's promise; the processor has AVX where `by_vectors` is called.
         unsafe {
             if (STEP..=LONGEST).contains(&len) && is_x86_feature_detected!("avx") {
-                by_vectors(from, to, len);
+                by_vectors::<true>(from, to, len);
             } else {
                 copy_nonoverlapping(from, to, len);
             }
@@ -203,13 +205,17 @@ mod processor {
     /// Both are valid for `len` bytes and do not overlap; only one of them is accessed by other threads, atomically.
     pub(super) unsafe fn copy_long_atomically(from: *const u8, to: *mut u8, len: usize) {
         let has_vectors = is_x86_feature_detected!("avx");
+        if has_vectors && (STEP..=CACHED).contains(&len) && *NEEDS_NO_PREFETCH {
+            // SAFETY: the caller's promise; the processor has AVX.
+            return unsafe { by_vectors::<false>(from, to, len) };
+        }
         for at in (0..len).step_by(LONGEST) {
             let (from, to, len) =
                 (from.wrapping_add(at), to.wrapping_add(at), LONGEST.min(len - at));
             // SAFETY: the caller's promise; the processor has AVX where `by_vectors` is called.
             let copy = |way| unsafe {
                 match way {
-                    Way::Vectors if has_vectors && len >= STEP => by_vectors(from, to, len),
+                    Way::Vectors if has_vectors && len >= STEP => by_vectors::<true>(from, to, len),
                     _ => by_string(from, to, len),
                 }
             };
@@ -250,7 +256,7 @@ mod processor {
     /// # Safety
     /// As [`copy_nonoverlapping`] for `len` bytes. The processor must have AVX.
     #[target_feature(enable = "avx")]
-    unsafe fn by_vectors(from: *const u8, to: *mut u8, len: usize) {
+    unsafe fn by_vectors<const FETCHES: bool>(from: *const u8, to: *mut u8, len: usize) {
         // SAFETY: the caller's promise covers `len` bytes, and CP1 and CP2 keep all moves inside them. The aligned
         // stores begin at the first multiple of `VECTOR` behind `to`, and a vector covers the bytes before that.
         unsafe {
@@ -259,7 +265,7 @@ mod processor {
             let ahead = (len / AHEAD_PART).clamp(least, most);
             let mut at = VECTOR - to.addr() % VECTOR;
             while at + STEP <= len {
-                if at + ahead + STEP <= len {
+                if FETCHES && at + ahead + STEP <= len {
                     for line in [ahead, ahead + LINE] {
                         prefetch(from.wrapping_add(at + line));
                         prefetch_to_write(to.wrapping_add(at + line));
