@@ -309,9 +309,11 @@ impl Collective {
         let (need, is_direct) = (algorithm.need(), algorithm.metadata().name == "direct");
         let (unit, root) = (arguments.unit(), arguments.root.unwrap_or(0) as u32);
         let (operands, count) = (Operands::Input, (len / unit) as u64);
-        let equal = Blocks::Equal { count };
         let [some, others] = [some, others].map(Listed::of);
-        let own = some.counts.get(member.rank() as usize).copied().unwrap_or(0);
+        let (blocks, own) = match some.counts.get(member.rank() as usize) {
+            Some(own) => (some.blocks(), Some(*own)),
+            None => (Blocks::Equal { count }, Some(count)),
+        };
         let schedule = match xfer {
             Xfer::Barrier => Ok(barrier(member)),
             Xfer::Broadcast if need == Need::Share => return divided_broadcast(member, root, len),
@@ -332,17 +334,14 @@ impl Collective {
                 let counts: Vec<_> = lens.iter().map(|len| (len / unit) as u64).collect();
                 reduce_scatter(member, &counts, operands)
             }
-            Xfer::Allgather if need == Need::Nothing => allgatherv(member, Some(count), equal),
-            Xfer::Allgather => allgather(member, Some(count), count),
-            Xfer::Allgatherv => allgatherv(member, Some(own), some.blocks()),
-            Xfer::Scatter if is_direct => scatterv(member, root, equal, Some(count)),
-            Xfer::Scatter => scatter(member, root, count, Some(count)),
-            Xfer::Scatterv => scatterv(member, root, some.blocks(), Some(own)),
-            Xfer::Gather if is_direct => gatherv(member, root, Some(count), equal),
-            Xfer::Gather => gather(member, root, Some(count), count),
-            Xfer::Gatherv => gatherv(member, root, Some(own), some.blocks()),
-            Xfer::Alltoall => alltoall(member, Some(equal), equal),
-            Xfer::Alltoallv => alltoall(member, Some(some.blocks()), others.blocks()),
+            Xfer::Allgather if need != Need::Nothing => allgather(member, Some(count), count),
+            Xfer::Allgather | Xfer::Allgatherv => allgatherv(member, own, blocks),
+            Xfer::Scatter if !is_direct => scatter(member, root, count, own),
+            Xfer::Scatter | Xfer::Scatterv => scatterv(member, root, blocks, own),
+            Xfer::Gather if !is_direct => gather(member, root, own, count),
+            Xfer::Gather | Xfer::Gatherv => gatherv(member, root, own, blocks),
+            Xfer::Alltoall => alltoall(member, Some(blocks), blocks),
+            Xfer::Alltoallv => alltoall(member, Some(blocks), others.blocks()),
             Xfer::Ambroadcast | Xfer::Amscatter => return Ok(Plan::new(Vec::new(), unit, 0)),
             Xfer::Amgather => {
                 let messages = answers(member, Buffer::Output, len);
