@@ -8,8 +8,8 @@ use std::slice::from_ref;
 
 use mpicore::collective::{
     Blocks, Buffer, CollectiveError, Exchange, Local, Member, Message, Operands, Order, Part,
-    Place, Schedule, Scratch, allgather, allgatherv, allreduce, alltoall, barrier, bcast, exscan,
-    gather, gatherv, reduce, reduce_scatter, scan, scatter, scatterv,
+    Place, Schedule, Scratch, allgather, allgatherv, allreduce, alltoall, barrier, bcast,
+    divided_bcast, exscan, gather, gatherv, reduce, reduce_scatter, scan, scatter, scatterv,
 };
 use mpicore::op::{ElementKind, Op, Predefined, UserOp, reduce_local};
 
@@ -316,7 +316,7 @@ impl Collective {
         };
         let schedule = match xfer {
             Xfer::Barrier => Ok(barrier(member)),
-            Xfer::Broadcast if need == Need::Share => return divided_broadcast(member, root, len),
+            Xfer::Broadcast if need == Need::Share => divided_bcast(member, root, count),
             Xfer::Broadcast => bcast(member, root, count),
             Xfer::Allreduce if need == Need::Share => {
                 allreduce(member, count, operands, Exchange::Halves)
@@ -378,32 +378,6 @@ impl Listed {
 /// The place of elements from `first` on.
 fn place(buffer: Buffer, first: usize, count: usize) -> Place {
     Place { buffer, part: Part::Elements { first: first as i64, count: count as u64 } }
-}
-
-/// A broadcast of long data: the root scatters parts, and the parts go around a ring. So nobody sends much more than the
-/// data once.
-fn divided_broadcast(member: Member<'_>, root: u32, len: usize) -> Result<Plan, CollectiveError> {
-    let (rank, size) = (member.rank() as usize, member.size() as usize);
-    let begin = |part: usize| part * (len / size) + part.min(len % size);
-    let parts: Vec<_> = (0..size).map(|part| begin(part)..begin(part + 1)).collect();
-    let parts = Listed::of(&parts);
-    let own = (rank != root as usize).then(|| parts.counts[rank]);
-    // The root has its input in its output, and the others get their part where it belongs.
-    let home = |Place { part, .. }: Place| match part {
-        Part::Elements { first, count } if own.is_some() => {
-            place(Buffer::Output, begin(rank) + first as usize, count as usize)
-        }
-        part => Place { buffer: Buffer::Output, part },
-    };
-    let mut rounds = owned(&scatterv(member, root, parts.blocks(), own)?);
-    for (messages, local) in &mut rounds {
-        local.clear();
-        for Message::Send { from: place, .. } | Message::Receive { into: place, .. } in messages {
-            *place = home(*place);
-        }
-    }
-    rounds.extend(owned(&allgatherv(member, None, parts.blocks())?));
-    Ok(Plan::new(rounds, 1, 0))
 }
 
 /// What the initiator of an active-message collective receives: a block of each member, itself included.
