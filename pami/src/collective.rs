@@ -269,7 +269,8 @@ impl Section<'_> {
 /// Makes the state of a context, which takes messages of collectives.
 pub(crate) fn new_state(task: TaskId) -> State {
     let mut state = State::new(task);
-    state.dispatches[COLLECTIVES] = Some(Dispatch::new(arrive, Hints::default()));
+    let (hints, function) = (Hints::default(), Some(Box::new(arrive) as _));
+    state.dispatches[COLLECTIVES] = Some(Dispatch { hints, function });
     state
 }
 

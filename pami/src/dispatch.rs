@@ -20,22 +20,13 @@ const MOST_EARLY: usize = 4096;
 const MOST_AT_ONCE: usize = 1 << 20;
 
 /// A dispatch function (pami_dispatch_p2p_function).
-pub(crate) type Function = Box<dyn FnMut(&mut Section<'_>, Message<'_>) + Send>;
+type Function = Box<dyn FnMut(&mut Section<'_>, Message<'_>) + Send>;
 
 /// A dispatch.
 pub(crate) struct Dispatch {
     pub hints: Hints,
     /// Absent while it runs.
-    function: Option<Function>,
-}
-
-impl Dispatch {
-    pub fn new(
-        function: impl FnMut(&mut Section<'_>, Message<'_>) + Send + 'static,
-        hints: Hints,
-    ) -> Self {
-        Self { hints, function: Some(Box::new(function)) }
-    }
+    pub function: Option<Function>,
 }
 
 /// A message that has arrived.
@@ -100,18 +91,6 @@ impl Asynchronous<'_> {
     }
 }
 
-impl Hints {
-    /// Checks that a message keeps a promise of the hints of its dispatch.
-    fn check_arrived(self, id: u8, parts: &Parts<'_>) -> Result<(), Violation> {
-        let len = parts.len().saturating_add(parts.header.len());
-        let is_short = matches!(parts.data, Data::Here(_)) && len <= RECV_IMMEDIATE_MAX;
-        match self.get(Hint::RecvImmediate) == Setting::Enable && !is_short {
-            true => Err(Violation::TooLong { id, len }),
-            false => Ok(()),
-        }
-    }
-}
-
 impl Section<'_> {
     /// Sets a dispatch of this context (PAMI_Dispatch_set). Messages that name it before are kept. Setting it again
     /// replaces it.
@@ -129,7 +108,7 @@ impl Section<'_> {
             return Err(Error::Unsupported { hint, setting });
         }
         let state = &mut self.session.state;
-        state.dispatches[id] = Some(Dispatch::new(function, hints));
+        state.dispatches[id] = Some(Dispatch { hints, function: Some(Box::new(function)) });
         let is_due = |entry: &Entry| usize::from(entry.head.dispatch) == id;
         let (due, early): (Vec<_>, _) = state.early.drain(..).partition(is_due);
         state.early = early;
@@ -181,8 +160,12 @@ impl Section<'_> {
         }
         let mut is_immediate = matches!(parts.data, Data::Here(_));
         if dispatch.hints != Hints::default() {
-            is_immediate &= dispatch.hints.get(Hint::RecvImmediate) != Setting::Disable;
-            dispatch.hints.check_arrived(id, &parts).map_err(Some)?;
+            let setting = dispatch.hints.get(Hint::RecvImmediate);
+            let len = parts.len().saturating_add(parts.header.len());
+            if setting == Setting::Enable && !(is_immediate && len <= RECV_IMMEDIATE_MAX) {
+                return Err(Some(Violation::TooLong { id, len }));
+            }
+            is_immediate &= setting != Setting::Disable;
         }
         let mut function = dispatch.function.take().expect("no advance begins inside of one");
         let mut receive = None;

@@ -96,11 +96,8 @@ impl State {
                 self.arrived.push_back(entry);
             }
             Ok(Packet::Answer { number, is_good }) => {
-                let waits = self
-                    .operations
-                    .get(number)
-                    .is_some_and(|operation| operation.target == origin && operation.awaits_target);
-                match waits {
+                let waits = |one: &Operation| one.awaits_target && one.target == origin;
+                match self.operations.get(number).is_some_and(waits) {
                     false => self.blame(origin, Violation::StrayAnswer { number }),
                     true if is_good => self.end(number, Ok(())),
                     true => self.end(number, Err(Error::Refused { task: origin })),

@@ -47,7 +47,9 @@ impl TypeBuilder {
         count: usize,
         stride: usize,
     ) -> Result<Self, Error> {
-        self.add((&Layout::contiguous(bytes)?, bytes), offset, count, stride)
+        let layout = Layout::contiguous(bytes)?;
+        let block = Type { layout, extent: bytes, atom: 1, unit: bytes };
+        self.add_typed(&block, offset, count, stride)
     }
 
     /// Adds `count` copies of a type like [`TypeBuilder::add_simple`] (PAMI_Type_add_typed).
@@ -55,33 +57,24 @@ impl TypeBuilder {
     /// # Errors
     /// As there.
     pub fn add_typed(
-        self,
+        mut self,
         subtype: &Type,
         offset: usize,
         count: usize,
         stride: usize,
     ) -> Result<Self, Error> {
-        self.add((&subtype.layout, subtype.unit), offset, count, stride)
-    }
-
-    fn add(
-        mut self,
-        (part, unit): (&Layout, usize),
-        offset: usize,
-        count: usize,
-        stride: usize,
-    ) -> Result<Self, Error> {
+        let Type { layout, unit, .. } = subtype;
         let sum = |at: isize, by: usize| at.checked_add_unsigned(by).ok_or(LayoutError::TooLarge);
         let at = sum(self.cursor, offset)?;
         let length = stride.checked_mul(count).ok_or(LayoutError::TooLarge)?;
-        let blocks = part.blocks().checked_mul(count).ok_or(LayoutError::TooLarge)?;
+        let blocks = layout.blocks().checked_mul(count).ok_or(LayoutError::TooLarge)?;
         self.cursor = sum(at, length)?;
         self.blocks = self.blocks.saturating_add(blocks);
         if self.blocks > MOST_BLOCKS {
             return Err(LayoutError::TooLarge.into());
         }
-        self.unit = common_divisor(self.unit, unit);
-        self.parts.push((at, part.repeat(count, sum(0, stride)?)?));
+        self.unit = common_divisor(self.unit, *unit);
+        self.parts.push((at, layout.repeat(count, sum(0, stride)?)?));
         Ok(self)
     }
 
