@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use transport_lapi::{LapiError, SessionGuard, TaskId};
@@ -50,6 +50,8 @@ thread_local! {
 pub(crate) struct Posted {
     append: Sender<Work>,
     take: Receiver<Work>,
+    /// How many items there are, at least: an advance that finds none looks at nothing else.
+    count: AtomicUsize,
     /// Whether this task has created the context, and so will take.
     pub is_open: AtomicBool,
 }
@@ -57,11 +59,12 @@ pub(crate) struct Posted {
 impl Posted {
     pub fn new() -> Self {
         let (append, take) = unbounded();
-        Self { append, take, is_open: AtomicBool::new(false) }
+        Self { append, take, count: AtomicUsize::new(0), is_open: AtomicBool::new(false) }
     }
 
     fn push(&self, work: Work) {
         self.append.send(work).expect("the other end is beside this one");
+        self.count.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -346,7 +349,8 @@ impl Section<'_> {
     /// next message come later.
     #[inline(always)]
     fn iterate(&mut self, turn: u32) -> Result<Outcome, Error> {
-        let posted = !self.core.posted[self.core.offset].take.is_empty() && self.run_posted();
+        let posted = self.core.posted[self.core.offset].count.load(Ordering::Relaxed);
+        let posted = posted > 0 && self.run_posted(posted);
         let progress = self.session.progress().unwrap_or_else(|cause| self.note(cause));
         if progress == 0 && turn % POLLS_PER_LOOK == 0 {
             let looked = self.session.notice_losses().map(usize::from);
@@ -374,19 +378,21 @@ impl Section<'_> {
         0
     }
 
-    /// Runs each item of posted work once, and returns whether there was one. What is posted meanwhile is for the next
+    /// Runs so many items of posted work once, and returns whether there was one. What is posted meanwhile is for the next
     /// iteration.
     #[inline(never)]
-    fn run_posted(&mut self) -> bool {
+    fn run_posted(&mut self, count: usize) -> bool {
         let posted = &self.core.posted[self.core.offset];
-        let count = posted.take.len();
+        let mut any = false;
         for mut work in posted.take.try_iter().take(count) {
+            any = true;
+            posted.count.fetch_sub(1, Ordering::Relaxed);
             let worked = self.calling(|section| work(section));
             if worked.unwrap_or_else(|panic| resume_unwind(panic)) == Outcome::Again {
                 posted.push(work);
             }
         }
-        count > 0
+        any
     }
 
     /// Runs code of the program.
