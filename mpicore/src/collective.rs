@@ -47,7 +47,7 @@ pub use allreduce::{Exchange, allreduce};
 pub use alltoall::alltoall;
 pub use barrier::barrier;
 pub(crate) use barrier::barrier_steps;
-pub use bcast::bcast;
+pub use bcast::{bcast, divided_bcast};
 pub(crate) use blocks::{Collective, Used};
 pub use error::CollectiveError;
 pub use gather::{gather, gatherv};

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// A type of collectives (pami_xfer_type_t). PAMI's types whose names end with `_INT` are those without it here.
+/// A type of collectives (pami_xfer_type_t), the active-message collectives last. PAMI's types whose names end with `_INT`
+/// are those without it here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the names are PAMI's")]
 pub enum Xfer {

@@ -1,5 +1,6 @@
 //! Clients: a name by which the tasks of a job find each other, and the contexts behind it.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -8,15 +9,13 @@ use transport_lapi::config::Settings;
 use transport_lapi::wireup::{self, Joined, WireupError};
 use transport_lapi::{AnyAdapter, Options, TaskId};
 
-use crate::association::Access;
 use crate::collective;
-use crate::context::{Context, Core};
-use crate::endpoint::Endpoint;
+use crate::context::{Context, Core, Posted};
 use crate::error::Error;
 use crate::geometry::{Geometries, Geometry};
-use crate::packet::{MAX_CONTEXTS, Protocol};
-use crate::post::PostQueue;
+use crate::packet::MAX_CONTEXTS;
 use crate::state::{State, arrive, arrive_short, on_loss};
+use crate::types::Endpoint;
 use crate::{MAX_DISPATCH, PACKETS, RECV_IMMEDIATE_MAX, RemoteMemory, SEND_IMMEDIATE_MAX};
 
 /// An instance of PAMI with a name of its own, isolated from all others (pami_client_t). Other clients, and other users
@@ -88,7 +87,9 @@ impl Client {
         let Settings { wait, spin, .. } = settings;
         let options = Options { processors, wait, spin, ..Options::default() };
         control.iter().for_each(|launcher| launcher.vocabulary(Vocabulary::of_client(name)));
-        Self::start(name, contexts, &options, control)
+        let mut client = Self::init(name, contexts, &options)?;
+        client.control = control;
+        Ok(client)
     }
 
     /// Makes a job whose tasks are threads of this process. Returns the client of each task, in the order of the tasks.
@@ -100,9 +101,7 @@ impl Client {
         let tasks = tasks.map_err(|cause| join(name, cause))?;
         tasks.into_iter().map(|adapters| Self::init(name, adapters, &Options::default())).collect()
     }
-}
 
-impl Client {
     /// Makes the client of a task over adapters that are connected to their peers, one for each context.
     ///
     /// # Panics
@@ -111,30 +110,21 @@ impl Client {
     /// # Errors
     /// [`Error::Transport`] in a fork of the process that made an adapter.
     pub fn init(name: &str, adapters: Vec<AnyAdapter>, options: &Options) -> Result<Self, Error> {
-        Self::start(name, adapters, options, None)
-    }
-
-    fn start(
-        name: &str,
-        adapters: Vec<AnyAdapter>,
-        options: &Options,
-        control: Option<Control>,
-    ) -> Result<Self, Error> {
         assert!(!adapters.is_empty(), "a client has a context");
         debug_assert!(adapters.len() <= MAX_CONTEXTS, "a word has room for its offset");
         let geometries = Arc::<Geometries>::default();
-        let queues: Arc<[_]> = adapters.iter().map(|_| PostQueue::new()).collect();
+        let posted: Arc<[_]> = adapters.iter().map(|_| Posted::new()).collect();
         let core = |(offset, adapter): (usize, AnyAdapter)| {
             let state = collective::new_state(adapter.endpoint().task);
             let context = transport_lapi::Context::init(adapter, state, options.clone());
-            let (queues, geometries) = (Arc::clone(&queues), Arc::clone(&geometries));
-            let core = Core { context, offset, queues, geometries };
-            let mut session = core.context.session().map_err(|cause| core.failed(cause))?;
-            let set = session.addr_set(PACKETS.into(), arrive);
-            set.and_then(|()| session.addr_set_short(PACKETS.into(), arrive_short))
-                .map_err(|cause| core.failed(cause))?;
-            session.on_loss(on_loss);
-            drop(session);
+            let (posted, geometries) = (Arc::clone(&posted), Arc::clone(&geometries));
+            let core = Core { context, offset, posted, geometries };
+            let set = core.context.session().and_then(|mut session| {
+                session.on_loss(on_loss);
+                session.addr_set(PACKETS.into(), arrive)?;
+                session.addr_set_short(PACKETS.into(), arrive_short)
+            });
+            set.map_err(|cause| core.failed(cause))?;
             Ok(Arc::new(core))
         };
         let cores: Vec<_> =
@@ -143,7 +133,8 @@ impl Client {
         let all = (0..context.num_tasks() as TaskId).map(|task| Endpoint::new(task, 0)).collect();
         let world = Geometry::new((0, 0), all, |task| context.host_of(task))?;
         geometries.insert(&world)?;
-        Ok(Self { name: name.to_owned(), world, cores, created: 0, is_destroyed: false, control })
+        let name = name.to_owned();
+        Ok(Self { name, world, cores, created: 0, is_destroyed: false, control: None })
     }
 
     /// Returns the name.
@@ -179,7 +170,7 @@ impl Client {
         let new = &self.cores[self.created..self.created + count];
         self.created += count;
         let open = |core: &Arc<Core>| {
-            core.queues[core.offset].set_open(true);
+            core.posted[core.offset].is_open.store(true, Ordering::Relaxed);
             Context(Arc::clone(core))
         };
         Ok(new.iter().map(open).collect())
@@ -267,9 +258,8 @@ impl Client {
         let mut chosen: Vec<_> = collectives.collect();
         for session in self.cores.iter().filter_map(|core| core.context.session().ok()) {
             let State { sends, puts, gets, .. } = &session.state;
-            chosen.extend(sends.counts("Send", [Protocol::Eager, Protocol::Rendezvous]));
-            let accesses = [Access::Direct, Access::Messages];
-            chosen.extend(puts.counts("Put", accesses).chain(gets.counts("Get", accesses)));
+            let transfers = puts.counts("Put").chain(gets.counts("Get"));
+            chosen.extend(sends.counts("Send").chain(transfers));
         }
         chosen
     }

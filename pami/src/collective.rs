@@ -8,21 +8,21 @@ use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 
-use transport_lapi::{Ranges, Sink, Source, TaskId};
-
-use crate::agreement::Ready;
-use crate::algorithm::{Algorithm, Xfer};
-use crate::context::{COLLECTIVES, DISPATCHES, Section};
-use crate::dispatch::{Arriving, Dispatch, Message};
-use crate::endpoint::Endpoint;
-use crate::engine::{CollectiveCallback, End, Finished, Head, Key, Running};
-use crate::error::{Error, Violation};
-use crate::geometry::call::{Collective, Reduction};
-use crate::geometry::{Geometry, records, xfer_of};
-use crate::hints::Hints;
-use crate::send::SendCall;
-use crate::state::{Due, State};
 use mpicore::op::{ElementKind, Predefined};
+use transport_lapi::{ForeignBytes, Ranges, Sink, Source, TaskId};
+
+use crate::COLLECTIVES;
+use crate::algorithm::{Algorithm, Xfer};
+use crate::context::{CallbackOf, Section};
+use crate::dispatch::{Arriving, Dispatch, Message};
+use crate::error::{Error, Violation};
+use crate::geometry::agreement::Ready;
+use crate::geometry::call::{Collective, Reduction};
+use crate::geometry::engine::{CollectiveCallback, Finished, Head, Key, Running};
+use crate::geometry::{Geometry, records, xfer_of};
+use crate::send::SendCall;
+use crate::state::State;
+use crate::types::{Endpoint, Hints};
 
 mod active;
 mod create;
@@ -85,12 +85,31 @@ impl Section<'_> {
             geometry.check(algorithm, &collective).map_err(unfit)?;
         }
         self.check_active(&collective)?;
-        let (geometry, results) = (geometry.enter(), shape.results);
+        let (members, used, results) = (geometry.clone(), geometry.enter(), shape.results);
         self.post_toward(endpoint, move |section| {
-            let recorded = is_recorded.then(|| collective.size());
-            let begun = Instant::now();
-            let end = End { geometry, recorded, begun, results, output, on_done };
-            section.begin_collective(collective, algorithm, (rank, input, shape.output), end);
+            let (begun, size) = (Instant::now(), collective.size());
+            let on_end = move |section: &mut Section<'_>, result: Result<_, Error>| {
+                let finished = result.map(|(algorithm, bytes): (_, Vec<u8>)| {
+                    if is_recorded {
+                        section.core.geometries.note(algorithm);
+                        used.0.record(algorithm, size, begun.elapsed());
+                    }
+                    if let Some(mut output) = output {
+                        for part in results.into_iter().filter(|part| !part.is_empty()) {
+                            output.store(part.start, ForeignBytes::from_slice(&bytes[part]));
+                        }
+                    }
+                    Finished { output: bytes, algorithm }
+                });
+                // The callback may destroy the geometry.
+                drop(used);
+                match on_done {
+                    Some(on_done) => on_done(section, finished),
+                    None => section.note_failure(finished.map(drop)),
+                }
+            };
+            let (what, buffers) = ((collective, algorithm), (input, shape.output));
+            section.begin_collective((members, rank), what, buffers, Box::new(on_end));
             Ok(())
         })
     }
@@ -158,12 +177,12 @@ impl Section<'_> {
     /// Chooses the algorithm of a collective, and begins it.
     fn begin_collective(
         &mut self,
-        collective: Collective,
-        algorithm: Option<Algorithm>,
-        (rank, input, output_len): (usize, Source, usize),
-        end: End,
+        (geometry, rank): (Geometry, usize),
+        (collective, algorithm): (Collective, Option<Algorithm>),
+        (input, output_len): (Source, usize),
+        on_end: CallbackOf<(Algorithm, Vec<u8>)>,
     ) {
-        let (geometry, engine) = (end.geometry.0.clone(), &mut self.session.state.collectives);
+        let engine = &mut self.session.state.collectives;
         let (xfer, arguments) = collective.arguments();
         let (generation, instance) = match arguments.active {
             None => (Some(geometry.generation()), geometry.count(rank)),
@@ -182,11 +201,8 @@ impl Section<'_> {
         });
         let (algorithm, plan) = match planned {
             Ok(planned) => planned,
-            Err(error) => return end.finish(self, Err(error)),
+            Err(error) => return on_end(self, Err(error)),
         };
-        if end.recorded.is_some() {
-            self.core.geometries.note(algorithm);
-        }
         let mut input = input.piece(0, input.len()).to_vec();
         let head = Head { key, algorithm, root: rank as u32 };
         let mut begun = self.initiate(&geometry, &collective, head, &input);
@@ -196,7 +212,8 @@ impl Section<'_> {
         output.resize(output_len, 0);
         let (buffers, op) = ([input, output, vec![0; plan.scratch]], arguments.op.cloned());
         let (awaited, local) = (Vec::new(), Vec::new());
-        let running = Running { key, algorithm, plan, op, buffers, awaited, local, end };
+        let running =
+            Running { key, geometry, algorithm, plan, op, buffers, awaited, local, on_end };
         let mut lost = self.session.state.collectives.lost.iter();
         if let Some(&task) = lost.find(|task| running.needs(**task)) {
             begun = Err(Error::Lost { task });
@@ -241,7 +258,7 @@ impl Section<'_> {
             // What it did not want.
             self.session.state.collectives.inbox.drop_all(key);
         }
-        self.session.state.due.push_back(Due::Collective(running.into(), result));
+        self.session.state.due.push_back((running.into_end(), result));
     }
 
     fn blame_collective(&mut self, from: Endpoint, len: usize) {
@@ -251,8 +268,9 @@ impl Section<'_> {
 
 /// Makes the state of a context, which takes messages of collectives.
 pub(crate) fn new_state(task: TaskId) -> State {
-    let mut state = State::new(task, DISPATCHES);
-    state.dispatches[COLLECTIVES] = Some(Dispatch::new(arrive, Hints::default()));
+    let mut state = State::new(task);
+    let (hints, function) = (Hints::default(), Some(Box::new(arrive) as _));
+    state.dispatches[COLLECTIVES] = Some(Dispatch { hints, function });
     state
 }
 

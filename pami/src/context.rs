@@ -8,21 +8,18 @@
 //! wait for each other; a count of the thread refuses that.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use transport_lapi::{LapiError, Next, SessionGuard, TaskId};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use transport_lapi::{LapiError, SessionGuard, TaskId};
 
-use crate::endpoint::Endpoint;
-use crate::engine::Running;
 use crate::error::Error;
 use crate::geometry::Geometries;
-use crate::packet::Packet;
-use crate::post::PostQueue;
-use crate::state::{Due, Operation, State, ended};
-use crate::{MAX_DISPATCH, PACKETS};
+use crate::state::{Operation, State};
+use crate::types::Endpoint;
 
 /// PAMI_SUCCESS or PAMI_EAGAIN, where both are answers and no errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,13 +46,35 @@ thread_local! {
     static INSIDE: Cell<usize> = const { Cell::new(0) };
 }
 
+/// What is posted to a context, in the order of posting. Any thread appends; the one that advances the context takes.
+pub(crate) struct Posted {
+    append: Sender<Work>,
+    take: Receiver<Work>,
+    /// How many items there are, at least: an advance that finds none looks at nothing else.
+    count: AtomicUsize,
+    /// Whether this task has created the context, and so will take.
+    pub is_open: AtomicBool,
+}
+
+impl Posted {
+    pub fn new() -> Self {
+        let (append, take) = unbounded();
+        Self { append, take, count: AtomicUsize::new(0), is_open: AtomicBool::new(false) }
+    }
+
+    fn push(&self, work: Work) {
+        self.append.send(work).expect("the other end is beside this one");
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// What a context consists of.
 pub(crate) struct Core {
     pub context: transport_lapi::Context<State>,
     /// Its place among the contexts of its client.
     pub offset: usize,
     /// The posted work of all contexts of the client.
-    pub queues: Arc<[PostQueue<Work>]>,
+    pub posted: Arc<[Posted]>,
     /// The geometries of the client on this task.
     pub geometries: Arc<Geometries>,
 }
@@ -64,7 +83,7 @@ impl Core {
     /// Checks that the client has an endpoint.
     #[inline]
     pub fn check_endpoint(&self, endpoint: Endpoint) -> Result<(), Error> {
-        let (num_tasks, contexts) = (self.context.num_tasks(), self.queues.len());
+        let (num_tasks, contexts) = (self.context.num_tasks(), self.posted.len());
         match (endpoint.task() as usize) < num_tasks && endpoint.offset() < contexts {
             true => Ok(()),
             false => Err(Error::NoEndpoint { endpoint, num_tasks, contexts }),
@@ -86,7 +105,7 @@ pub struct Context(pub(crate) Arc<Core>);
 
 impl Drop for Context {
     fn drop(&mut self) {
-        self.0.queues[self.0.offset].set_open(false);
+        self.0.posted[self.0.offset].is_open.store(false, Ordering::Relaxed);
     }
 }
 
@@ -99,7 +118,7 @@ impl Context {
     /// Posts work for whoever advances the context (PAMI_Context_post). Any thread may do so, without the lock, also in
     /// callbacks. The work runs at each advance until it answers [`Outcome::Done`]. Nobody is told when it has ended.
     pub fn post(&self, work: impl FnMut(&mut Section<'_>) -> Outcome + Send + 'static) {
-        self.0.queues[self.0.offset].push(Box::new(work));
+        self.0.posted[self.0.offset].push(Box::new(work));
     }
 
     /// Waits until no other thread holds the context, and takes it (PAMI_Context_lock).
@@ -262,6 +281,12 @@ impl Section<'_> {
         self.core.failed(cause)
     }
 
+    /// Whether an endpoint is one of those that this context reaches.
+    #[inline]
+    pub(crate) fn is_here(&self, endpoint: Endpoint) -> bool {
+        endpoint.offset() == self.core.offset
+    }
+
     /// Lets the context of this task that reaches `dest` do something, when it is advanced. A context of the transport
     /// reaches those of its own number.
     pub(crate) fn post_toward(
@@ -270,12 +295,12 @@ impl Section<'_> {
         work: impl FnOnce(&mut Section<'_>) -> Result<(), Error> + Send + 'static,
     ) -> Result<(), Error> {
         let (task, offset) = (self.task(), dest.offset());
-        let queue = &self.core.queues[offset];
-        if !queue.is_open() {
+        let posted = &self.core.posted[offset];
+        if !posted.is_open.load(Ordering::Relaxed) {
             return Err(Error::NoContext { task, offset });
         }
         let mut work = Some(work);
-        queue.push(Box::new(move |section| {
+        posted.push(Box::new(move |section| {
             if let Some(Err(error)) = work.take().map(|work| work(section)) {
                 section.session.state.note(error);
             }
@@ -296,11 +321,15 @@ impl Section<'_> {
         })
     }
 
-    /// Notes an operation whose end is to be reported, if it is.
-    pub(crate) fn begin(&mut self, target: TaskId, callback: Option<Callback>) -> Option<u64> {
-        callback.map(|callback| {
-            self.session.state.operations.insert(Operation::new(target, Some(callback)))
-        })
+    /// Notes an operation whose end is to be reported, if it is. It may end only when the target has done something.
+    pub(crate) fn begin(
+        &mut self,
+        target: TaskId,
+        awaits_target: bool,
+        on_end: Option<Callback>,
+    ) -> Option<u64> {
+        let operation = Operation { target, awaits_target, on_end: on_end? };
+        Some(self.session.state.operations.insert(operation))
     }
 
     /// Ends operations that could not begin after all. Their callbacks are told; if there are none, the call fails.
@@ -309,21 +338,19 @@ impl Section<'_> {
         numbers: [Option<u64>; N],
         cause: LapiError,
     ) -> Result<(), Error> {
-        let (error, mut is_told) = (self.failed(cause), false);
-        let state = &mut self.session.state;
+        let error = self.failed(cause);
         for number in numbers.into_iter().flatten() {
-            let operation = state.operations.get(number);
-            is_told |= operation.is_some_and(|one| one.callbacks.iter().any(Option::is_some));
-            state.ended.push_back((number, Err(error.clone())));
+            self.session.state.end(number, Err(error.clone()));
         }
-        if is_told { Ok(()) } else { Err(error) }
+        if numbers.iter().any(Option::is_some) { Ok(()) } else { Err(error) }
     }
 
     /// One iteration of an advance, of which `turn` have found nothing before. It stores nothing then: a store would make the
     /// next message come later.
     #[inline(always)]
     fn iterate(&mut self, turn: u32) -> Result<Outcome, Error> {
-        let posted = self.core.queues[self.core.offset].is_filled() && self.run_posted();
+        let posted = self.core.posted[self.core.offset].count.load(Ordering::Relaxed);
+        let posted = posted > 0 && self.run_posted(posted);
         let progress = self.session.progress().unwrap_or_else(|cause| self.note(cause));
         if progress == 0 && turn % POLLS_PER_LOOK == 0 {
             let looked = self.session.notice_losses().map(usize::from);
@@ -332,9 +359,8 @@ impl Section<'_> {
         if !self.session.state.fences.is_empty() || !self.session.state.counted.is_empty() {
             self.look_for_ends();
         }
-        let State { arrived, ended, due, first_error, .. } = &self.session.state;
-        let handles = !arrived.is_empty() || !ended.is_empty() || !due.is_empty();
-        if handles || first_error.is_some() {
+        let State { arrived, due, first_error, .. } = &self.session.state;
+        if !arrived.is_empty() || !due.is_empty() || first_error.is_some() {
             return self.handle();
         }
         if posted || progress > 0 {
@@ -352,24 +378,20 @@ impl Section<'_> {
         0
     }
 
+    /// Runs so many items of posted work once, and returns whether there was one. What is posted meanwhile is for the next
+    /// iteration.
     #[inline(never)]
-    fn run_posted(&mut self) -> bool {
-        let queue = &self.core.queues[self.core.offset];
-        let mut items = queue.take();
-        let any = !items.is_empty();
-        let mut again = VecDeque::new();
-        while let Some(mut work) = items.pop_front() {
-            match self.calling(|section| work(section)) {
-                Ok(Outcome::Done) => {}
-                Ok(Outcome::Again) => again.push_back(work),
-                Err(panic) => {
-                    again.append(&mut items);
-                    queue.put_back(again);
-                    resume_unwind(panic);
-                }
+    fn run_posted(&mut self, count: usize) -> bool {
+        let posted = &self.core.posted[self.core.offset];
+        let mut any = false;
+        for mut work in posted.take.try_iter().take(count) {
+            any = true;
+            posted.count.fetch_sub(1, Ordering::Relaxed);
+            let worked = self.calling(|section| work(section));
+            if worked.unwrap_or_else(|panic| resume_unwind(panic)) == Outcome::Again {
+                posted.push(work);
             }
         }
-        queue.put_back(again);
         any
     }
 
@@ -393,27 +415,12 @@ impl Section<'_> {
             self.deliver(entry);
         }
         // Callbacks may end further operations: these are for the next iteration, so that it comes.
-        for _ in 0..self.session.state.ended.len() {
-            let Some((number, result)) = self.session.state.ended.pop_front() else { break };
-            self.end(number, result);
-        }
         for _ in 0..self.session.state.due.len() {
-            let Some(due) = self.session.state.due.pop_front() else { break };
-            self.call(due);
+            let Some((callback, result)) = self.session.state.due.pop_front() else { break };
+            let called = self.calling(|section| callback(section, result));
+            called.unwrap_or_else(|panic| resume_unwind(panic));
         }
         self.session.state.first_error.take().map_or(Ok(Outcome::Done), Err)
-    }
-
-    fn call(&mut self, due: Due) {
-        let called = self.calling(|section| match due {
-            Due::Event(callback, result) => callback(section, result),
-            Due::Value(callback, result) => callback(section, result),
-            Due::Collective(running, result) => {
-                let Running { algorithm, buffers: [_, output, _], end, .. } = *running;
-                end.finish(section, result.map(|()| (algorithm, output)));
-            }
-        });
-        called.unwrap_or_else(|panic| resume_unwind(panic));
     }
 
     /// What is called where the program gives no callback.
@@ -423,71 +430,36 @@ impl Section<'_> {
         }
     }
 
-    /// Ends an operation: ends its registration first, if it has one, then answers whoever waits, and calls back.
-    fn end(&mut self, number: u64, result: Result<(), Error>) {
-        let Some(mut operation) = self.session.state.operations.remove(number) else { return };
-        if let Some(region) = operation.region.take() {
-            // Its memory is free when nobody reads it any more, also if the task that did is lost.
-            operation.awaits_target = false;
-            operation.result = Some(result);
-            let number = self.session.state.operations.insert(operation);
-            return self.session.deregister(region, Next::Outcome(ended, number));
-        }
-        let result = operation.result.unwrap_or(result);
-        if let Some((task, number)) = operation.answer {
-            self.answer(task, number, result.is_ok());
-        }
-        for callback in operation.callbacks.into_iter().flatten() {
-            self.call(Due::Event(callback, result.clone()));
-        }
-    }
-
     /// Looks which fences, and which puts at their targets, have ended.
     pub(crate) fn look_for_ends(&mut self) {
         for (counter, number) in std::mem::take(&mut self.session.state.counted) {
             if self.session.getcntr(counter).is_ok_and(|count| count > 0) {
                 self.session.setcntr(counter, 0).expect("the counter exists");
                 self.session.state.free_counters.push(counter);
-                self.session.state.ended.push_back((number, Ok(())));
+                self.session.state.end(number, Ok(()));
             } else {
                 self.session.state.counted.push((counter, number));
             }
         }
         for mut fence in std::mem::take(&mut self.session.state.fences) {
-            let state = &mut self.session.state;
-            fence.awaited.retain(|number| state.operations.get(*number).is_some());
-            let ended = match self.session.is_fenced(fence.target) {
-                Err(cause) => Err(self.failed(cause)),
-                Ok(true) if fence.awaited.is_empty() => Ok(()),
-                Ok(_) => {
-                    self.session.state.fences.push(fence);
-                    continue;
-                }
-            };
-            self.session.state.ended.push_back((fence.number, ended));
+            let fenced = self.session.is_fenced(fence.target).map_err(|cause| self.failed(cause));
+            let State { operations, fences, due, .. } = &mut self.session.state;
+            fence.awaited.retain(|number| operations.get(*number).is_some());
+            match fenced {
+                Ok(is_over) if !is_over || !fence.awaited.is_empty() => fences.push(fence),
+                fenced => due.push_back((fence.on_done, fenced.map(|_| ()))),
+            }
         }
-    }
-
-    /// Sends a packet without data of the program.
-    pub(crate) fn send_word(
-        &mut self,
-        to: TaskId,
-        word: u64,
-        bytes: &[u8],
-    ) -> Result<(), LapiError> {
-        match self.session.try_amsend_bytes(to, PACKETS, word, bytes) {
-            true => Ok(()),
-            false => self.session.amsend_bytes(to, PACKETS, &word.to_le_bytes(), bytes),
-        }
-    }
-
-    /// Tells a task that its operation has ended here. Whoever is lost need not know.
-    pub(crate) fn answer(&mut self, task: TaskId, number: u64, is_good: bool) {
-        let _ = self.send_word(task, Packet::answer(number, is_good), &[]);
     }
 }
 
-/// The dispatch of the messages of collectives, behind those of programs.
-pub(crate) const COLLECTIVES: usize = MAX_DISPATCH + 1;
-/// The number of dispatches of a context.
-pub(crate) const DISPATCHES: usize = COLLECTIVES + 1;
+/// One callback for two.
+pub(crate) fn both(first: Option<Callback>, second: Option<Callback>) -> Option<Callback> {
+    match (first, second) {
+        (Some(first), Some(second)) => Some(Box::new(move |section, result| {
+            first(section, result.clone());
+            second(section, result);
+        })),
+        (first, second) => first.or(second),
+    }
+}

@@ -4,15 +4,13 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use transport_lapi::{ForeignBytes, Next, Sink};
+use transport_lapi::{ForeignBytes, Sink};
 
-use crate::context::{Callback, Section};
-use crate::data::data_sink;
-use crate::endpoint::Endpoint;
+use crate::context::{Callback, Section, both};
 use crate::error::{Error, Violation};
-use crate::hints::{Hint, Hints, Setting};
-use crate::packet::{Data, Parts, place};
-use crate::state::{Entry, Operation, ended};
+use crate::packet::{Data, Parts};
+use crate::state::{Entry, at_end};
+use crate::types::{Endpoint, Hint, Hints, Setting, data_sink};
 use crate::{MAX_DISPATCH, RECV_IMMEDIATE_MAX};
 
 /// Messages of a context that may wait for dispatches that are not set.
@@ -22,22 +20,13 @@ const MOST_EARLY: usize = 4096;
 const MOST_AT_ONCE: usize = 1 << 20;
 
 /// A dispatch function (pami_dispatch_p2p_function).
-pub(crate) type Function = Box<dyn FnMut(&mut Section<'_>, Message<'_>) + Send>;
+type Function = Box<dyn FnMut(&mut Section<'_>, Message<'_>) + Send>;
 
 /// A dispatch.
 pub(crate) struct Dispatch {
     pub hints: Hints,
     /// Absent while it runs.
-    function: Option<Function>,
-}
-
-impl Dispatch {
-    pub fn new(
-        function: impl FnMut(&mut Section<'_>, Message<'_>) + Send + 'static,
-        hints: Hints,
-    ) -> Self {
-        Self { hints, function: Some(Box::new(function)) }
-    }
+    pub function: Option<Function>,
 }
 
 /// A message that has arrived.
@@ -102,18 +91,6 @@ impl Asynchronous<'_> {
     }
 }
 
-impl Hints {
-    /// Checks that a message keeps a promise of the hints of its dispatch.
-    fn check_arrived(self, id: u8, parts: &Parts<'_>) -> Result<(), Violation> {
-        let len = parts.len().saturating_add(parts.header.len());
-        let is_short = matches!(parts.data, Data::Here(_)) && len <= RECV_IMMEDIATE_MAX;
-        match self.get(Hint::RecvImmediate) == Setting::Enable && !is_short {
-            true => Err(Violation::TooLong { id, len }),
-            false => Ok(()),
-        }
-    }
-}
-
 impl Section<'_> {
     /// Sets a dispatch of this context (PAMI_Dispatch_set). Messages that name it before are kept. Setting it again
     /// replaces it.
@@ -131,8 +108,8 @@ impl Section<'_> {
             return Err(Error::Unsupported { hint, setting });
         }
         let state = &mut self.session.state;
-        state.dispatches[id] = Some(Dispatch::new(function, hints));
-        let is_due = |entry: &Entry| usize::from(entry.head.dispatch()) == id;
+        state.dispatches[id] = Some(Dispatch { hints, function: Some(Box::new(function)) });
+        let is_due = |entry: &Entry| usize::from(entry.head.dispatch) == id;
         let (due, early): (Vec<_>, _) = state.early.drain(..).partition(is_due);
         state.early = early;
         due.into_iter().rev().for_each(|entry| state.arrived.push_front(entry));
@@ -171,20 +148,24 @@ impl Section<'_> {
     /// Fails if the message is refused, with nothing if its dispatch is not set.
     #[inline]
     fn try_deliver(&mut self, entry: &Entry) -> Result<(), Option<Violation>> {
-        let id = entry.head.dispatch();
+        let id = entry.head.dispatch;
         let state = &mut self.session.state;
         let parts = entry.head.split(entry.bytes()).map_err(Some)?;
         let Some(dispatch) = &mut state.dispatches[usize::from(id)] else {
             let is_full = state.early.len() >= MOST_EARLY;
             return Err(is_full.then_some(Violation::Early { id }));
         };
-        if dispatch.hints != entry.head.hints() {
+        if dispatch.hints != entry.head.hints {
             return Err(Some(Violation::Hints { id }));
         }
         let mut is_immediate = matches!(parts.data, Data::Here(_));
         if dispatch.hints != Hints::default() {
-            is_immediate &= dispatch.hints.get(Hint::RecvImmediate) != Setting::Disable;
-            dispatch.hints.check_arrived(id, &parts).map_err(Some)?;
+            let setting = dispatch.hints.get(Hint::RecvImmediate);
+            let len = parts.len().saturating_add(parts.header.len());
+            if setting == Setting::Enable && !(is_immediate && len <= RECV_IMMEDIATE_MAX) {
+                return Err(Some(Violation::TooLong { id, len }));
+            }
+            is_immediate &= setting != Setting::Disable;
         }
         let mut function = dispatch.function.take().expect("no advance begins inside of one");
         let mut receive = None;
@@ -211,33 +192,31 @@ impl Section<'_> {
         &mut self,
         from: Endpoint,
         receive: Option<(Sink, Option<Callback>)>,
-        Parts { answer, data, .. }: Parts<'_>,
+        parts: Parts<'_>,
     ) {
         let target = from.task();
         let Some((mut into, callback)) = receive else {
-            return answer.into_iter().for_each(|number| self.answer(target, number, true));
+            return parts.answer.into_iter().for_each(|number| self.answer(target, number, true));
         };
-        let number = (callback.is_some() || answer.is_some()).then(|| {
-            let answer = answer.map(|number| (target, number));
-            let operation = Operation { answer, ..Operation::new(target, callback) };
-            self.session.state.operations.insert(operation)
+        let tell = parts.answer.map(|number| -> Callback {
+            Box::new(move |section, result| section.answer(target, number, result.is_ok()))
         });
-        let result = match data {
+        let number = self.begin(target, false, both(tell, callback));
+        let result = match parts.data {
             Data::Here(bytes) => {
                 into.store(0, ForeignBytes::from_slice(bytes));
                 Ok(())
             }
-            Data::There(bytes) => {
-                let region = place(bytes);
-                let into = into.truncated(usize::try_from(region.len).unwrap_or(usize::MAX));
-                let next = number.map_or(Next::Nothing, |number| Next::Outcome(ended, number));
+            Data::There(region) => {
+                let into = into.truncated(parts.len());
+                let next = at_end(number);
                 match self.session.get(target, region, 0, into, next) {
                     Ok(()) => return,
                     Err(cause) => Err(self.failed(cause)),
                 }
             }
         };
-        self.session.state.ended.extend(number.map(|number| (number, result)));
+        number.into_iter().for_each(|number| self.session.state.end(number, result.clone()));
     }
 
     /// Returns the hints of a dispatch that is set.

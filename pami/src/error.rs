@@ -8,8 +8,7 @@ use transport_lapi::wireup::WireupError;
 use transport_lapi::{LapiError, LayoutError, TaskId};
 
 use crate::algorithm::{Algorithm, NoAlgorithm, Unfit, Xfer};
-use crate::endpoint::Endpoint;
-use crate::hints::{Hint, Setting};
+use crate::types::{Endpoint, Hint, Setting};
 use crate::{MAX_DISPATCH, MAX_HEADER, RECV_IMMEDIATE_MAX, SEND_IMMEDIATE_MAX};
 
 /// PAMI's code of an error (pami_result_t). PAMI_SUCCESS and PAMI_EAGAIN are no errors: see [`crate::Outcome`].

@@ -8,10 +8,9 @@ use transport_lapi::{Arrival, ForeignBytes};
 use crate::client::Client;
 use crate::collective;
 use crate::context::{Context, Outcome};
-use crate::data::data_sink;
 use crate::dispatch::{Arriving, Message};
-use crate::hints::{Hint, Hints, Setting};
-use crate::state::{Operation, arrive, arrive_short};
+use crate::state::{arrive, arrive_short};
+use crate::types::{Hint, Hints, Setting, data_sink};
 
 thread_local! {
     /// Both tasks of a job, with the context of each. Each input finds task 0 as if nothing had happened.
@@ -41,8 +40,7 @@ pub fn packets(input: &[u8]) -> bool {
         let end = move |_: &mut crate::Section<'_>, result: Result<(), crate::Error>| {
             accepts.fetch_or(result.is_ok(), Ordering::Relaxed);
         };
-        let operation = Operation { awaits_target: true, ..Operation::new(1, Some(Box::new(end))) };
-        assert_eq!(guard.session.state.operations.insert(operation), 0);
+        assert_eq!(guard.begin(1, true, Some(Box::new(end))), Some(0));
         for (id, setting) in [(7, Setting::Default), (8, Setting::Enable), (9, Setting::Disable)] {
             let accepts = Arc::clone(&is_accepted);
             let take = move |_: &mut crate::Section<'_>, message: Message<'_>| {
@@ -50,10 +48,8 @@ pub fn packets(input: &[u8]) -> bool {
                 match message.data {
                     Arriving::Immediate(_) => assert_ne!(setting, Setting::Disable),
                     Arriving::Asynchronous(data) if setting == Setting::Disable => {
-                        data.receive(
-                            data_sink(10, |at, piece| assert!(at + piece.len() <= 10)),
-                            None,
-                        );
+                        let short = data_sink(10, |at, piece| assert!(at + piece.len() <= 10));
+                        data.receive(short, None);
                     }
                     Arriving::Asynchronous(data) => {
                         assert_ne!(setting, Setting::Enable);

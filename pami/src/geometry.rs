@@ -1,7 +1,8 @@
-//! Geometries: ordered sets of endpoints, the algorithms of their collectives, and what was measured of these. Pure: no
-//! communication.
+//! Geometries: ordered sets of endpoints, the algorithms of their collectives, and what was measured of these. No
+//! communication: `collective.rs` and its folder have that.
 //!
-//! `call.rs` has the collectives and their rounds, and `records.rs` remembers how long they took.
+//! `call.rs` has the collectives and their rounds, `engine.rs` those that have begun, `agreement.rs` the geometries that
+//! come and go, and `records.rs` remembers how long collectives took.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -14,10 +15,12 @@ use parking_lot::Mutex;
 use transport_lapi::{Ranges, TaskId};
 
 use crate::algorithm::{Algorithm, Need, Unfit, Xfer};
-use crate::endpoint::Endpoint;
 use crate::error::Error;
+use crate::types::{Endpoint, choose};
 
+pub(crate) mod agreement;
 pub(crate) mod call;
+pub(crate) mod engine;
 pub(crate) mod records;
 
 use call::Collective;
@@ -272,8 +275,7 @@ impl Geometry {
         let fits = |algorithm: &Algorithm| self.check(*algorithm, collective).is_ok();
         let own = self.0.associations.lock();
         if let Some(ranges) = own.get(&xfer).or(other) {
-            let last = || ranges.rows().last().map_or(0, |(bound, _)| *bound);
-            let chosen = ranges.choose(len).ok_or_else(|| Error::NoRange { len, last: last() })?;
+            let chosen = choose(ranges, len)?;
             if fits(chosen) {
                 return Ok(*chosen);
             }

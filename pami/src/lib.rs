@@ -6,10 +6,9 @@
 //!   Context    Guard  Section   a partition of its means; held, and advancing; held
 //!   ───────────────────────────────────────────────────────────────────────────────
 //!   send.rs   one_sided.rs   collective.rs            what programs call
-//!   dispatch.rs   memory.rs   types.rs   hints.rs     dispatches, memory, layouts
-//!   engine.rs   agreement.rs                          collectives under way; geometries that come and go
-//!   geometry.rs   algorithm.rs                        members, choice, rounds: pure
-//!   state.rs   packet.rs   post.rs                    operations; packets; posted work
+//!   dispatch.rs   memory.rs   types.rs                dispatches, memory, layouts
+//!   geometry.rs   algorithm.rs                        members, the choice of algorithms, collectives under way
+//!   state.rs   packet.rs                              operations; packets
 //!   ───────────────────────────────────────────────────────────────────────────────
 //!   transport_lapi::Context, one for each context;    mpicore's schedules
 //! ```
@@ -42,49 +41,40 @@
 //!
 //! `docs/pami.md` goes through PAMI's calls one by one.
 
-mod agreement;
 mod algorithm;
-mod association;
 mod client;
 mod collective;
 mod context;
-mod data;
 mod dispatch;
-mod endpoint;
-mod engine;
 mod error;
 #[doc(hidden)]
 pub mod fuzz;
 mod geometry;
-mod hints;
 mod memory;
 mod one_sided;
 mod packet;
-mod post;
 mod send;
 mod state;
 mod types;
 
 pub use algorithm::{Algorithm, Metadata, NoAlgorithm, Property, Unfit, Xfer};
-pub use association::{Access, Association};
 pub use client::{Attribute, Client};
 pub use collective::{AmMessage, CollectiveCall, GeometryCallback};
 pub use context::{Callback, CallbackOf, Context, Guard, Outcome, Section};
-pub use data::{data_sink, data_source};
 pub use dispatch::{Arriving, Asynchronous, Message};
-pub use endpoint::Endpoint;
-pub use engine::{CollectiveCallback, Finished};
 pub use error::{Code, Error, Violation};
 pub use geometry::call::{Collective, Reduction};
+pub use geometry::engine::{CollectiveCallback, Finished};
 pub use geometry::{Geometry, Members, Record};
-pub use hints::{Hint, Hints, Setting};
 pub use memory::{Memregion, RemoteMemory};
 pub use mpicore::op::{ElementKind, Predefined};
 pub use one_sided::rmw::{Modify, RmwCall, ValueCallback};
-pub use one_sided::{GetCall, PutCall};
-pub use packet::Protocol;
+pub use one_sided::{GetCall, PutCall, Transfer};
 pub use send::SendCall;
-pub use types::{Type, TypeBuilder, Value};
+pub use types::{
+    Access, Association, Endpoint, Hint, Hints, Protocol, Setting, Type, TypeBuilder, Value, Way,
+    data_sink, data_source,
+};
 
 /// The last dispatch of a context (PAMI_CONTEXT_DISPATCH_ID_MAX).
 pub const MAX_DISPATCH: usize = 254;
@@ -97,3 +87,5 @@ pub const RECV_IMMEDIATE_MAX: usize = 1024;
 
 /// The transport's handler of all packets of PAMI.
 const PACKETS: u8 = 1;
+/// The dispatch of the messages of collectives, behind those of programs.
+const COLLECTIVES: usize = MAX_DISPATCH + 1;

@@ -5,23 +5,23 @@
 //!
 //! - MR1: memory of the process is held by its [`Memregion`] and by the state of its context, whichever lasts longer. The
 //!   state gives it up when the registration has ended, or is dropped after the session, which ends all registrations.
-//!   It is never borrowed as bytes: the program copies words of it by atomic operations.
+//!   It is never borrowed as bytes: all accesses of this process are those of [`SharedBytes`].
 
-#![expect(unsafe_code, reason = "registers memory that it owns")]
+#![expect(unsafe_code, reason = "registers and accesses memory that it owns")]
 
-use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use transport_lapi::{LapiError, Next, RecvRegion, RemoteRegion, SharedMemory, Sink, Source};
+use transport_lapi::{
+    ForeignBytes, LapiError, Layout, LayoutError, Pack, RecvPart, RecvRegion, RemoteRegion,
+    SharedBytes, SharedMemory, Sink, Source, Unpack,
+};
 
 use crate::context::Section;
-use crate::data::{data_sink, data_source};
-use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::packet::{PLACE_BYTES, place, place_bytes};
-use crate::state::ended;
-use crate::types::Type;
+use crate::state::at_end;
+use crate::types::{Endpoint, Type};
 
 /// Memory of another task, or of this one, as an operation names it (pami_memregion_t): a value that may be sent in
 /// messages. Operations with it go to the endpoint on which it was created.
@@ -62,76 +62,63 @@ pub struct Memregion {
     at: Endpoint,
 }
 
+/// Memory of the process, in words.
+type Words = Arc<[AtomicU64]>;
+
 #[derive(Clone)]
 enum Memory {
     Shared(Arc<SharedMemory>),
     Words(Words),
 }
 
-/// Memory of the process.
-#[derive(Clone)]
-struct Words(Arc<[AtomicU64]>);
-
-const WORD: usize = size_of::<u64>();
-
-impl Words {
-    fn new(len: usize) -> Self {
-        Self((0..len.div_ceil(WORD)).map(|_| AtomicU64::new(0)).collect())
-    }
-
-    /// Calls `visit` with each word that has some of `len` bytes from `offset` on: the word, where these bytes begin in
-    /// it, and where they lie among the `len`.
-    fn each(
-        &self,
-        offset: usize,
-        len: usize,
-        mut visit: impl FnMut(&AtomicU64, usize, Range<usize>),
-    ) {
-        let mut done = 0;
-        while done < len {
-            let (word, within) = ((offset + done) / WORD, (offset + done) % WORD);
-            let count = (WORD - within).min(len - done);
-            visit(&self.0[word], within, done..done + count);
-            done += count;
-        }
-    }
-
-    fn read(&self, offset: usize, into: &mut [u8]) {
-        self.each(offset, into.len(), |word, within, range| {
-            let bytes = word.load(Ordering::Relaxed).to_ne_bytes();
-            let count = range.len();
-            into[range].copy_from_slice(&bytes[within..within + count]);
-        });
-    }
-
-    fn write(&self, offset: usize, from: &[u8]) {
-        self.each(offset, from.len(), |word, within, range| {
-            let mut bytes = word.load(Ordering::Relaxed).to_ne_bytes();
-            bytes[within..within + range.len()].copy_from_slice(&from[range]);
-            word.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
-        });
-    }
-}
-
 impl Memory {
-    /// Reads bytes, of which the caller has checked that they exist.
-    fn read(&self, offset: usize, into: &mut [u8]) {
+    /// Returns the bytes.
+    ///
+    /// # Panics
+    /// In a fork, which does not have the memory.
+    fn bytes(&self) -> SharedBytes<'_> {
         match self {
-            Self::Shared(memory) => memory.read(offset, into).expect(EXISTS),
-            Self::Words(words) => words.read(offset, into),
-        }
-    }
-
-    /// Likewise writes them.
-    fn write(&self, offset: usize, from: &[u8]) {
-        match self {
-            Self::Shared(memory) => memory.write(offset, from).expect(EXISTS),
-            Self::Words(words) => words.write(offset, from),
+            Self::Shared(memory) => memory.bytes().expect("this process has the shared area"),
+            Self::Words(words) => {
+                let start = words.as_ptr().cast_mut().cast();
+                // SAFETY: SB1: the words are there as long as they are borrowed, and accessed so only (MR1).
+                unsafe { SharedBytes::new(start, size_of_val(&**words)) }
+            }
         }
     }
 }
 
-const EXISTS: &str = "the bytes exist, and a fork has no context that would ask for them";
+/// Bytes of memory as a source or a sink.
+struct Placed {
+    memory: Memory,
+    layout: Layout,
+    /// Where the layout lies.
+    origin: isize,
+}
+
+impl Pack for Placed {
+    fn size(&self) -> usize {
+        self.layout.size()
+    }
+
+    fn pack(&self, offset: usize, into: RecvPart<'_>) {
+        let packed = self.layout.load(self.memory.bytes(), self.origin, offset, into);
+        packed.expect(CHECKED);
+    }
+}
+
+impl Unpack for Placed {
+    fn size(&self) -> usize {
+        self.layout.size()
+    }
+
+    fn unpack(&mut self, offset: usize, from: ForeignBytes<'_>) {
+        let unpacked = self.layout.store(from, offset, self.memory.bytes(), self.origin);
+        unpacked.expect(CHECKED);
+    }
+}
+
+const CHECKED: &str = "the bytes were checked when the source or the sink was made";
 
 impl Memregion {
     /// Returns the length in bytes.
@@ -151,10 +138,7 @@ impl Memregion {
 
     /// Returns a pointer to the first byte, for programs that know when no task accesses the memory, and keep it meanwhile.
     pub fn as_mut_ptr(&self) -> *mut u8 {
-        match &self.memory {
-            Memory::Shared(memory) => memory.as_mut_ptr(),
-            Memory::Words(words) => words.0.as_ptr().cast_mut().cast(),
-        }
+        self.memory.bytes().as_mut_ptr()
     }
 
     /// Returns these bytes as the source of a message or a put.
@@ -162,9 +146,7 @@ impl Memregion {
     /// # Panics
     /// If there are not so many.
     pub fn source(&self, offset: usize, len: usize) -> Source {
-        self.check(offset, len);
-        let memory = self.memory.clone();
-        data_source(len, move |at, piece| memory.read(offset + at, piece))
+        Source::Layout(Arc::new(self.placed(offset, Layout::contiguous(len))))
     }
 
     /// Returns these bytes as the destination of a message or a get.
@@ -172,9 +154,7 @@ impl Memregion {
     /// # Panics
     /// If there are not so many.
     pub fn sink(&self, offset: usize, len: usize) -> Sink {
-        self.check(offset, len);
-        let memory = self.memory.clone();
-        data_sink(len, move |at, piece| memory.write(offset + at, piece))
+        Sink::layout(self.placed(offset, Layout::contiguous(len)))
     }
 
     /// Returns the bytes that lie like this from `offset` on as the source of a message or a put.
@@ -182,27 +162,23 @@ impl Memregion {
     /// # Panics
     /// If some lie outside.
     pub fn typed_source(&self, offset: usize, form: &Type) -> Source {
-        self.check(offset, form.end());
-        let (memory, form) = (self.memory.clone(), form.clone());
-        data_source(form.size(), move |at, piece| {
-            form.each_part(at, piece.len(), |place, range| {
-                memory.read(offset + place, &mut piece[range]);
-            });
-        })
+        Source::Layout(Arc::new(self.placed(offset, Ok(form.layout().clone()))))
     }
 
     /// Returns the places that lie like this from `offset` on as the destination of a message or a get.
     ///
     /// # Panics
-    /// If some lie outside.
+    /// If some lie outside, or the type has a byte twice.
     pub fn typed_sink(&self, offset: usize, form: &Type) -> Sink {
-        self.check(offset, form.end());
-        let (memory, form) = (self.memory.clone(), form.clone());
-        data_sink(form.size(), move |at, piece| {
-            form.each_part(at, piece.len(), |place, range| {
-                memory.write(offset + place, &piece[range]);
-            });
-        })
+        assert!(form.layout().is_disjoint(), "a type with a byte twice cannot be received into");
+        Sink::layout(self.placed(offset, Ok(form.layout().clone())))
+    }
+
+    fn placed(&self, offset: usize, layout: Result<Layout, LayoutError>) -> Placed {
+        let layout = layout.expect("no memory has so many bytes");
+        self.check(offset, layout.bounds().1.unsigned_abs());
+        // It is not above the length of the memory.
+        Placed { memory: self.memory.clone(), layout, origin: offset as isize }
     }
 
     fn check(&self, offset: usize, len: usize) {
@@ -216,7 +192,9 @@ impl Memregion {
     /// If there are not so many.
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         self.check(offset, into.len());
-        self.memory.read(offset, into);
+        self.memory.bytes().part(offset, into.len()).load(RecvPart::of_slice(into));
+        // What another task stored before something that is seen now is seen next.
+        fence(Ordering::Acquire);
     }
 
     /// Copies `from` to the bytes from `offset` on.
@@ -225,7 +203,7 @@ impl Memregion {
     /// If there are not so many.
     pub fn write(&self, offset: usize, from: &[u8]) {
         self.check(offset, from.len());
-        self.memory.write(offset, from);
+        self.memory.bytes().part(offset, from.len()).store(ForeignBytes::from_slice(from));
     }
 }
 
@@ -237,21 +215,20 @@ impl Section<'_> {
     /// [`Error::Transport`] if the system has not so much memory.
     pub fn memregion_create(&mut self, len: usize) -> Result<Memregion, Error> {
         let at = self.endpoint();
-        let shared = match self.session.alloc_shared(len) {
+        match self.session.alloc_shared(len) {
             Ok(memory) => {
                 let remote = RemoteMemory(memory.region());
-                return Ok(Memregion { memory: Memory::Shared(Arc::new(memory)), remote, len, at });
+                return Ok(Memregion { memory: Memory::Shared(memory.into()), remote, len, at });
             }
-            Err(LapiError::NoSharedArea | LapiError::AreaExhausted { .. }) => Words::new(len),
+            Err(LapiError::NoSharedArea | LapiError::AreaExhausted { .. }) => {}
             Err(cause) => return Err(self.failed(cause)),
-        };
-        let start = shared.0.as_ptr().cast_mut().cast();
+        }
+        let words: Words = (0..len.div_ceil(8)).map(|_| AtomicU64::new(0)).collect();
         // SAFETY: G2: the words stay until the registration has ended, and are only copied meanwhile (MR1).
-        let region = unsafe { RecvRegion::new(start, len) };
+        let region = unsafe { RecvRegion::new(words.as_ptr().cast_mut().cast(), len) };
         let region = self.session.register_writable(region).map_err(|cause| self.failed(cause))?;
-        self.session.state.registered.push((region, Arc::clone(&shared.0)));
-        let (memory, remote) = (Memory::Words(shared), RemoteMemory(region));
-        Ok(Memregion { memory, remote, len, at })
+        self.session.state.registered.push((region, Arc::clone(&words)));
+        Ok(Memregion { memory: Memory::Words(words), remote: RemoteMemory(region), len, at })
     }
 
     /// Ends the access of other tasks to the memory (PAMI_Memregion_destroy). Operations that have begun are carried
@@ -265,33 +242,9 @@ impl Section<'_> {
         let registered = &mut self.session.state.registered;
         if let Some(place) = registered.iter().position(|(other, _)| *other == region) {
             let (_, words) = registered.swap_remove(place);
-            let over = self.begin(task, Some(Box::new(move |_, _| drop(words))));
-            let next = over.map_or(Next::Nothing, |number| Next::Outcome(ended, number));
+            let over = self.begin(task, false, Some(Box::new(move |_, _| drop(words))));
+            let next = at_end(over);
             self.session.deregister(region, next);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_read_and_written_at_any_offset() {
-        let words = Words::new(24);
-        for offset in 0..20 {
-            for len in 0..=24 - offset {
-                words.write(0, &[7; 24]);
-                let bytes: Vec<u8> = (100..100 + len as u8).collect();
-                words.write(offset, &bytes);
-                let mut all = [0; 24];
-                words.read(0, &mut all);
-                assert_eq!(all[offset..offset + len], bytes);
-                assert!(all[..offset].iter().chain(&all[offset + len..]).all(|byte| *byte == 7));
-                let mut part = vec![0; len];
-                words.read(offset, &mut part);
-                assert_eq!(part, bytes);
-            }
         }
     }
 }

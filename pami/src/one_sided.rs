@@ -3,71 +3,46 @@
 //! Memory of other tasks is always named by a [`RemoteMemory`], so PAMI_Put and PAMI_Rput are one call, as are PAMI_Get
 //! and PAMI_Rget. What is typed at the other side is transferred block by block.
 
-use transport_lapi::{CounterId, LapiError, Next, Put, Sink, Source, TaskId};
+use transport_lapi::{CounterId, LapiError, Next, Put, RemoteRegion, Sink, Source, TaskId};
 
-use crate::association::{Access, OneSided};
-use crate::context::{Callback, Section};
-use crate::endpoint::Endpoint;
+use crate::context::{Callback, Section, both};
 use crate::error::Error;
 use crate::memory::RemoteMemory;
-use crate::state::{Due, ended};
-use crate::types::Type;
+use crate::state::{State, at_end};
+use crate::types::{Access, Association, Endpoint, Protocol, Type};
 
 mod fence;
 pub(crate) mod rmw;
 
-/// The parameters of PAMI_Put, PAMI_Rput and their typed forms.
-pub struct PutCall {
+/// The parameters of a put or a get, with what is at this side.
+pub struct Transfer<L> {
     /// The endpoint that has created the memory; may be the caller's.
     pub dest: Endpoint,
-    /// The bytes, which stay unchanged until `on_done`. See [`crate::SendCall::data`].
-    pub local: Source,
+    /// The bytes of a put, which stay unchanged until `on_done`: see [`crate::SendCall::data`]. Where those of a get go: see
+    /// [`crate::Asynchronous::receive`].
+    pub local: L,
     /// The memory.
     pub remote: RemoteMemory,
-    /// Where the bytes go, in bytes of that memory.
+    /// Where the bytes are there, in bytes of that memory.
     pub offset: u64,
     /// How they lie there, if they are not contiguous.
     pub remote_type: Option<Type>,
-    /// Called when the local bytes may change (done_fn).
+    /// Called when the bytes of a put may change, or those of a get are here (done_fn).
     pub on_done: Option<Callback>,
-    /// Called when the bytes are stored (rdone_fn).
+    /// Called when the bytes of a put are stored (rdone_fn). A get, which has no other end than that, calls it too.
     pub on_remote: Option<Callback>,
 }
 
-impl PutCall {
-    /// A put without callbacks.
-    pub fn new(
-        dest: Endpoint,
-        remote: RemoteMemory,
-        offset: u64,
-        local: impl Into<Source>,
-    ) -> Self {
+/// The parameters of PAMI_Put, PAMI_Rput and their typed forms.
+pub type PutCall = Transfer<Source>;
+/// The parameters of PAMI_Get, PAMI_Rget and their typed forms.
+pub type GetCall = Transfer<Sink>;
+
+impl<L> Transfer<L> {
+    /// A transfer without callbacks.
+    pub fn new(dest: Endpoint, remote: RemoteMemory, offset: u64, local: impl Into<L>) -> Self {
         let (local, remote_type, on_done, on_remote) = (local.into(), None, None, None);
         Self { dest, local, remote, offset, remote_type, on_done, on_remote }
-    }
-}
-
-/// The parameters of PAMI_Get, PAMI_Rget and their typed forms.
-pub struct GetCall {
-    /// The endpoint that has created the memory; may be the caller's.
-    pub dest: Endpoint,
-    /// Where the bytes go. See [`crate::Asynchronous::receive`].
-    pub local: Sink,
-    /// The memory.
-    pub remote: RemoteMemory,
-    /// Where the bytes are, in bytes of that memory.
-    pub offset: u64,
-    /// How they lie there, if they are not contiguous.
-    pub remote_type: Option<Type>,
-    /// Called when the bytes are here (done_fn).
-    pub on_done: Option<Callback>,
-}
-
-impl GetCall {
-    /// A get without a callback.
-    pub fn new(dest: Endpoint, remote: RemoteMemory, offset: u64, local: impl Into<Sink>) -> Self {
-        let (local, remote_type, on_done) = (local.into(), None, None);
-        Self { dest, local, remote, offset, remote_type, on_done }
     }
 }
 
@@ -93,26 +68,11 @@ impl Section<'_> {
                 // A span owns nothing.
                 std::mem::forget(local);
                 self.session.state.puts.take(Access::Direct);
-                for callback in [on_done, on_remote].into_iter().flatten() {
-                    self.session.state.due.push_back(Due::Event(callback, Ok(())));
-                }
-                return Ok(());
+                return self.end_at_once([on_done, on_remote], Ok(()));
             }
         }
-        self.put_any(call)
-    }
-
-    /// [`Section::put`] of whatever the short path does not do.
-    #[inline(never)]
-    fn put_any(&mut self, call: PutCall) -> Result<(), Error> {
-        self.check_transfer(call.dest, call.local.len(), call.remote_type.as_ref())?;
-        if self.is_here(call.dest) {
-            return self.put_here(call);
-        }
-        let [on_done, on_remote] =
-            [call.on_done, call.on_remote].map(|one| one.map(|one| self.at_home(one)));
-        let call = PutCall { on_done, on_remote, ..call };
-        self.post_toward(call.dest, move |section| section.put_here(call))
+        let len = call.local.len();
+        self.transfer(call, len, |section, call| section.put_here(call))
     }
 
     /// Fetches bytes of another task's memory (PAMI_Get, PAMI_Rget, PAMI_Get_typed, PAMI_Rget_typed). Never blocks.
@@ -121,65 +81,56 @@ impl Section<'_> {
     /// Those of [`Section::put`]. If the memory was destroyed, the callback is told.
     #[inline]
     pub fn get(&mut self, call: GetCall) -> Result<(), Error> {
-        self.check_transfer(call.dest, call.local.len(), call.remote_type.as_ref())?;
-        if self.is_here(call.dest) {
-            if call.remote_type.is_some() || !call.remote.0.is_in_area() {
-                return self.get_here(call);
-            }
-            // The bytes are here when the call returns.
-            let GetCall { dest, local, remote, offset, on_done, .. } = call;
-            self.session.state.gets.take(Access::Direct);
-            let outcome = self.session.get(dest.task(), remote.0, offset, local, Next::Nothing);
-            return self.end_at_once([on_done], outcome);
-        }
-        let on_done = call.on_done.map(|one| self.at_home(one));
-        let call = GetCall { on_done, ..call };
-        self.post_toward(call.dest, move |section| section.get_here(call))
+        let len = call.local.len();
+        self.transfer(call, len, |section, call| section.get_here(call))
     }
 
-    /// Whether an endpoint is one of those that this context reaches.
-    #[inline]
-    pub(crate) fn is_here(&self, endpoint: Endpoint) -> bool {
-        endpoint.offset() == self.core.offset
-    }
-
-    #[inline]
-    fn check_transfer(
-        &self,
-        dest: Endpoint,
+    /// Checks a transfer of so many bytes, and begins it in the context of this task that reaches the other side.
+    #[inline(never)]
+    fn transfer<L: Send + 'static>(
+        &mut self,
+        call: Transfer<L>,
         len: usize,
-        there: Option<&Type>,
+        begin: fn(&mut Section<'_>, Transfer<L>) -> Result<(), Error>,
     ) -> Result<(), Error> {
+        let dest = call.dest;
         if len == 0 {
             return Err(Error::NoBytes { dest });
         }
-        match there {
-            Some(there) if there.size() != len => {
-                Err(Error::Sizes { dest, local: len, remote: there.size() })
-            }
-            _ => self.core.check_endpoint(dest),
+        let remote = call.remote_type.as_ref().map_or(len, Type::size);
+        if remote != len {
+            return Err(Error::Sizes { dest, local: len, remote });
         }
+        self.core.check_endpoint(dest)?;
+        if self.is_here(dest) {
+            return begin(self, call);
+        }
+        let home = |callback: Option<Callback>| callback.map(|one| self.at_home(one));
+        let [on_done, on_remote] = [call.on_done, call.on_remote].map(home);
+        let call = Transfer { on_done, on_remote, ..call };
+        self.post_toward(dest, move |section| begin(section, call))
     }
 
     fn put_here(&mut self, call: PutCall) -> Result<(), Error> {
-        let PutCall { dest, local, remote, offset, remote_type, on_done, on_remote } = call;
-        let (target, form) = (dest.task(), (local.len(), remote_type.is_some()));
-        let remote = self.access(OneSided::Put, dest, remote.0, form)?;
-        let put = Put::new(target, remote, offset, local);
-        let start = |section: &mut Self, put| match &remote_type {
-            None => section.session.put(put).map(drop),
-            Some(there) => section.session.put_blocks(put, &there.vector(offset)).map(drop),
+        let remote =
+            self.access(&call, call.local.len(), |state, [_, can_put]| (&mut state.puts, can_put))?;
+        let PutCall { dest, local, offset, remote_type, on_done, on_remote, .. } = call;
+        let target = dest.task();
+        // What lies in an area is stored when the call returns.
+        let (on_done, on_remote) = match remote.is_in_area() {
+            true => (both(on_done, on_remote), None),
+            false => (on_done, on_remote),
         };
-        if remote.is_in_area() {
-            // The bytes are stored when the call returns.
-            let outcome = start(self, put);
-            return self.end_at_once([on_done, on_remote], outcome);
-        }
         let counted = self.begin_counted(target, on_remote);
-        let local_end = self.begin(target, on_done);
-        let on_origin = local_end.map_or(Next::Nothing, |number| Next::Outcome(ended, number));
+        let local_end = self.begin(target, false, on_done);
+        let on_origin = at_end(local_end);
         let cmpl_cntr = counted.map(|(counter, _)| counter);
-        start(self, Put { on_origin, cmpl_cntr, ..put }).or_else(|cause| {
+        let put = Put { on_origin, cmpl_cntr, ..Put::new(target, remote, offset, local) };
+        let begun = match remote_type {
+            None => self.session.put(put),
+            Some(there) => self.session.put_blocks(put, &there.vector(offset)),
+        };
+        begun.map(drop).or_else(|cause| {
             // A counter that nothing counts any more is not used again.
             self.session.state.counted.retain(|counter| Some(*counter) != counted);
             self.fail([local_end, counted.map(|(_, number)| number)], cause)
@@ -192,50 +143,82 @@ impl Section<'_> {
         target: TaskId,
         callback: Option<Callback>,
     ) -> Option<(CounterId, u64)> {
-        let number = self.begin(target, callback)?;
-        let state = &mut self.session.state;
-        state.operations.wait_for_target(number);
-        let counter = state.free_counters.pop();
+        let number = self.begin(target, true, callback)?;
+        let counter = self.session.state.free_counters.pop();
         let counter = counter.unwrap_or_else(|| self.session.counter());
         self.session.state.counted.push((counter, number));
         Some((counter, number))
     }
 
-    #[inline(never)]
     fn get_here(&mut self, call: GetCall) -> Result<(), Error> {
-        let GetCall { dest, local, remote, offset, remote_type, on_done } = call;
-        let (target, form) = (dest.task(), (local.len(), remote_type.is_some()));
-        let remote = self.access(OneSided::Get, dest, remote.0, form)?;
-        let start = |section: &mut Self, next| match &remote_type {
-            None => section.session.get(target, remote, offset, local, next),
+        let remote =
+            self.access(&call, call.local.len(), |state, [can_get, _]| (&mut state.gets, can_get))?;
+        let GetCall { dest, local, offset, remote_type, on_done, on_remote, .. } = call;
+        let target = dest.task();
+        if remote.is_in_area() && remote_type.is_none() {
+            // The bytes are here when the call returns.
+            let outcome = self.session.get(target, remote, offset, local, Next::Nothing);
+            return self.end_at_once([on_done, on_remote], outcome);
+        }
+        let number = self.begin(target, false, both(on_done, on_remote));
+        let next = at_end(number);
+        let begun = match remote_type {
+            None => self.session.get(target, remote, offset, local, next),
             Some(there) => {
                 let blocks = there.vector(offset);
-                section.session.get_blocks((target, remote), &blocks, local, next, None)
+                self.session.get_blocks((target, remote), &blocks, local, next, None)
             }
         };
-        if remote.is_in_area() {
-            // The bytes are here when the call returns.
-            let outcome = start(self, Next::Nothing);
-            return self.end_at_once([on_done], outcome);
-        }
-        let number = self.begin(target, on_done);
-        let next = number.map_or(Next::Nothing, |number| Next::Outcome(ended, number));
-        start(self, next).or_else(|cause| self.fail([number], cause))
+        begun.or_else(|cause| self.fail([number], cause))
     }
 
     /// Ends an operation that is over when its call returns. A failure is told to its callbacks; if there are none, the
     /// call fails.
     #[inline]
-    fn end_at_once<const N: usize>(
+    fn end_at_once(
         &mut self,
-        callbacks: [Option<Callback>; N],
+        callbacks: [Option<Callback>; 2],
         outcome: Result<(), LapiError>,
     ) -> Result<(), Error> {
         let result = outcome.map_err(|cause| self.failed(cause));
-        let mut callbacks = callbacks.into_iter().flatten().peekable();
-        let returned = if callbacks.peek().is_some() { Ok(()) } else { result.clone() };
-        let due = callbacks.map(|callback| Due::Event(callback, result.clone()));
-        self.session.state.due.extend(due);
-        returned
+        let is_told = callbacks.iter().any(Option::is_some);
+        let told = callbacks.into_iter().flatten().map(|callback| (callback, result.clone()));
+        self.session.state.due.extend(told);
+        if is_told { Ok(()) } else { result }
+    }
+
+    /// Chooses how a transfer accesses memory, and returns the description of the memory for that. `of` says which
+    /// association chooses, and whether the origin or the network can do it, given whether these can get and put. Only the
+    /// target stores and packs blocks of memory of its own.
+    fn access<L>(
+        &mut self,
+        call: &Transfer<L>,
+        len: usize,
+        of: impl FnOnce(&mut State, [bool; 2]) -> (&mut Association<Access>, bool),
+    ) -> Result<RemoteRegion, Error> {
+        let region = call.remote.0;
+        let can = self.session.accesses(call.dest.task(), &region);
+        let (association, is_possible) = of(&mut self.session.state, can);
+        let is_direct = region.is_in_area()
+            || association.choose(len as u64)? == Access::Direct
+                && is_possible
+                && call.remote_type.is_none();
+        association.take(if is_direct { Access::Direct } else { Access::Messages });
+        Ok(if is_direct { region } else { region.over_messages() })
+    }
+
+    /// Returns the association of ways to send with lengths of messages.
+    pub fn send_association(&mut self) -> &mut Association<Protocol> {
+        &mut self.session.state.sends
+    }
+
+    /// Returns the association of accesses with lengths of puts.
+    pub fn put_association(&mut self) -> &mut Association<Access> {
+        &mut self.session.state.puts
+    }
+
+    /// Returns the association of accesses with lengths of gets.
+    pub fn get_association(&mut self) -> &mut Association<Access> {
+        &mut self.session.state.gets
     }
 }

@@ -4,20 +4,11 @@
 //! follows, filled up to whole words: an answer's number if one is wanted, the header of the message, and its data, or
 //! instead of them where the data lie.
 
-use transport_lapi::{RemoteRegion, TaskId};
+use transport_lapi::RemoteRegion;
 
 use crate::MAX_HEADER;
 use crate::error::Violation;
-use crate::hints::Hints;
-
-/// The ways to send a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    /// One packet carries header and data.
-    Eager,
-    /// The receiver fetches the data. Messages that do not fit into a packet go this way always.
-    Rendezvous,
-}
+use crate::types::Hints;
 
 /// What a packet is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,77 +21,37 @@ pub(crate) enum Packet {
 
 /// What is known of a message before its header: its word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Head(u64);
-
-/// Bits of the number of an operation.
-pub(crate) const NUMBER_BITS: u32 = 60;
+pub(crate) struct Head {
+    /// The offset of the sender's context.
+    pub offset: u8,
+    pub dispatch: u8,
+    pub hints: Hints,
+    /// Bytes of the header, at most [`MAX_HEADER`].
+    pub header_len: u16,
+    /// Whether the number of an operation of the sender, which is to be answered, comes before the header.
+    pub wants_answer: bool,
+    /// Whether a description of where the data lie at the sender comes instead of them; an answer is wanted then.
+    pub is_long: bool,
+}
 
 /// Bytes that describe where data lie.
 pub(crate) const PLACE_BYTES: usize = 64;
 
-const IS_LONG: u64 = 1 << 1;
-const WANTS_ANSWER: u64 = 1 << 2;
+/// Offsets of contexts that a word has room for.
+pub(crate) const MAX_CONTEXTS: usize = 16;
+
 const OFFSET_AT: u32 = 3;
 const DISPATCH_AT: u32 = 7;
 const HINTS_AT: u32 = 15;
 const HEADER_AT: u32 = HINTS_AT + Hints::BITS;
 
 impl Head {
-    /// That of messages of a context for a dispatch, which have no header.
-    #[inline]
-    pub fn new(offset: usize, dispatch: u8, hints: Hints) -> Self {
-        let hints = u64::from(hints.to_bits()) << HINTS_AT;
-        Self((offset as u64) << OFFSET_AT | u64::from(dispatch) << DISPATCH_AT | hints)
-    }
-
-    /// The same with a header of so many bytes, at most [`MAX_HEADER`].
-    #[inline]
-    pub fn with_header(self, len: usize) -> Self {
-        Self(self.0 | (len as u64) << HEADER_AT)
-    }
-
-    /// The same with the number of an operation of the sender, which is to be answered.
-    #[inline]
-    pub fn wanting_answer(self) -> Self {
-        Self(self.0 | WANTS_ANSWER)
-    }
-
-    /// The same with a description of where the data lie at the sender instead of them, which is to be answered.
-    #[inline]
-    pub fn long(self) -> Self {
-        Self(self.0 | IS_LONG | WANTS_ANSWER)
-    }
-
-    /// The word.
     #[inline]
     pub fn word(self) -> u64 {
-        self.0
-    }
-
-    /// The offset of the sender's context.
-    #[inline]
-    pub fn offset(self) -> usize {
-        (self.0 >> OFFSET_AT & 0xF) as usize
-    }
-
-    #[inline]
-    pub fn dispatch(self) -> u8 {
-        (self.0 >> DISPATCH_AT) as u8
-    }
-
-    #[inline]
-    pub fn hints(self) -> Hints {
-        Hints::from_bits((self.0 >> HINTS_AT) as u32 & ((1 << Hints::BITS) - 1))
-    }
-
-    #[inline]
-    fn header_len(self) -> usize {
-        (self.0 >> HEADER_AT) as usize
-    }
-
-    #[inline]
-    fn is(self, flag: u64) -> bool {
-        self.0 & flag != 0
+        let flags = u64::from(self.is_long) << 1 | u64::from(self.wants_answer) << 2;
+        let to = u64::from(self.offset) << OFFSET_AT | u64::from(self.dispatch) << DISPATCH_AT;
+        let hints = u64::from(self.hints.to_bits()) << HINTS_AT;
+        flags | to | hints | u64::from(self.header_len) << HEADER_AT
     }
 }
 
@@ -108,11 +59,18 @@ impl Packet {
     /// Decodes what a peer has sent.
     #[inline]
     pub fn decode(word: u64) -> Result<Self, Violation> {
-        let head = Head(word);
         if word & 1 == 1 {
             return Ok(Self::Answer { number: word >> 4, is_good: word & 2 != 0 });
         }
-        match head.header_len() > MAX_HEADER || head.is(IS_LONG) && !head.is(WANTS_ANSWER) {
+        let head = Head {
+            offset: (word >> OFFSET_AT) as u8 % MAX_CONTEXTS as u8,
+            dispatch: (word >> DISPATCH_AT) as u8,
+            hints: Hints::from_bits((word >> HINTS_AT) as u32 % (1 << Hints::BITS)),
+            header_len: (word >> HEADER_AT).try_into().unwrap_or(u16::MAX),
+            wants_answer: word & 4 != 0,
+            is_long: word & 2 != 0,
+        };
+        match usize::from(head.header_len) > MAX_HEADER || head.is_long && !head.wants_answer {
             true => Err(Violation::Packet { word }),
             false => Ok(Self::Message(head)),
         }
@@ -137,8 +95,8 @@ pub(crate) struct Parts<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Data<'a> {
     Here(&'a [u8]),
-    /// Where they lie at the sender: see [`place`].
-    There(&'a [u8; PLACE_BYTES]),
+    /// Where they lie at the sender.
+    There(RemoteRegion),
 }
 
 impl Parts<'_> {
@@ -146,7 +104,7 @@ impl Parts<'_> {
     pub fn len(&self) -> usize {
         match self.data {
             Data::Here(bytes) => bytes.len(),
-            Data::There(bytes) => usize::try_from(place(bytes).len).unwrap_or(usize::MAX),
+            Data::There(region) => usize::try_from(region.len).unwrap_or(usize::MAX),
         }
     }
 }
@@ -154,7 +112,7 @@ impl Parts<'_> {
 impl Head {
     /// How many bytes follow the word before the data.
     pub fn len_before_data(self) -> usize {
-        self.header_len() + if self.is(WANTS_ANSWER) { size_of::<u64>() } else { 0 }
+        usize::from(self.header_len) + if self.wants_answer { size_of::<u64>() } else { 0 }
     }
 
     /// Splits what follows the word.
@@ -163,14 +121,14 @@ impl Head {
         let short = || Violation::Length { len: bytes.len() };
         let mut rest = bytes;
         let mut answer = None;
-        if self.is(WANTS_ANSWER) {
+        if self.wants_answer {
             let (number, behind) = rest.split_first_chunk().ok_or_else(short)?;
             (answer, rest) = (Some(u64::from_le_bytes(*number)), behind);
         }
-        let (header, rest) = rest.split_at_checked(self.header_len()).ok_or_else(short)?;
-        let data = match self.is(IS_LONG) {
+        let (header, rest) = rest.split_at_checked(self.header_len.into()).ok_or_else(short)?;
+        let data = match self.is_long {
             false => Data::Here(rest),
-            true => Data::There(rest.try_into().map_err(|_| short())?),
+            true => Data::There(place(rest.try_into().map_err(|_| short())?)),
         };
         Ok(Parts { answer, header, data })
     }
@@ -207,12 +165,6 @@ pub(crate) fn words_of<const N: usize>(bytes: &[u8]) -> Option<[u32; N]> {
     words.filter(|_| bytes.len() == 4 * N)
 }
 
-/// Offsets of contexts that a word has room for.
-pub(crate) const MAX_CONTEXTS: usize = 16;
-
-/// Identifies an operation until it is answered: by whom, and its number.
-pub(crate) type Answer = (TaskId, u64);
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -222,18 +174,13 @@ mod tests {
     proptest! {
         #[test]
         fn packets_round_trip(
-            [is_long, wants_answer, is_good]: [bool; 3], offset in 0..MAX_CONTEXTS, dispatch: u8,
-            hints in 0_u32..1 << Hints::BITS, header_len in 0..=MAX_HEADER,
-            number in 0_u64..1 << NUMBER_BITS,
+            [is_long, wants_answer, is_good]: [bool; 3], offset in 0..MAX_CONTEXTS as u8, dispatch: u8,
+            hints in 0_u32..1 << Hints::BITS, header_len in 0..=MAX_HEADER as u16,
+            number in 0_u64..1 << 60,
         ) {
-            let hints = Hints::from_bits(hints);
-            let mut head = Head::new(offset, dispatch, hints).with_header(header_len);
-            head = if wants_answer { head.wanting_answer() } else { head };
-            head = if is_long { head.long() } else { head };
+            let (hints, wants_answer) = (Hints::from_bits(hints), wants_answer || is_long);
+            let head = Head { offset, dispatch, hints, header_len, wants_answer, is_long };
             prop_assert_eq!(Packet::decode(head.word()), Ok(Packet::Message(head)));
-            let parts = (head.offset(), head.dispatch(), head.hints(), head.header_len());
-            prop_assert_eq!(parts, (offset, dispatch, hints, header_len));
-            prop_assert_eq!((head.is(IS_LONG), head.is(WANTS_ANSWER)), (is_long, wants_answer || is_long));
             let answer = Packet::Answer { number, is_good };
             prop_assert_eq!(Packet::decode(Packet::answer(number, is_good)), Ok(answer));
         }
@@ -242,8 +189,8 @@ mod tests {
         fn no_word_and_no_bytes_are_trusted(word: u64, bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             if let Ok(Packet::Message(head)) = Packet::decode(word) {
                 if let Ok(parts) = head.split(&bytes) {
-                    prop_assert_eq!(parts.header.len(), head.header_len());
-                    prop_assert_eq!(parts.answer.is_some(), head.is(WANTS_ANSWER));
+                    prop_assert_eq!(parts.header.len(), usize::from(head.header_len));
+                    prop_assert_eq!(parts.answer.is_some(), head.wants_answer);
                 }
             }
         }
@@ -251,9 +198,11 @@ mod tests {
 
     #[test]
     fn each_wrong_packet_is_refused() {
-        let head = Head::new(0, 1, Hints::default()).with_header(4).long();
-        let too_long = head.with_header(MAX_HEADER + 1).word();
-        for wrong in [too_long, head.word() & !WANTS_ANSWER] {
+        let (hints, header_len) = (Hints::default(), 4);
+        let (wants_answer, is_long) = (true, true);
+        let head = Head { offset: 0, dispatch: 1, hints, header_len, wants_answer, is_long };
+        let too_long = Head { header_len: MAX_HEADER as u16 + 1, ..head };
+        for wrong in [too_long, Head { wants_answer: false, ..head }].map(Head::word) {
             assert_eq!(Packet::decode(wrong), Err(Violation::Packet { word: wrong }));
         }
         for len in [0, 7, 8, 11, 12, 75, 77] {

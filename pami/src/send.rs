@@ -7,14 +7,12 @@
 
 use transport_lapi::{Amsend, LapiError, MAX_UHDR, Next, RecvPart, SendRegion, Source, TaskId};
 
-use crate::association::PROTOCOLS;
-use crate::context::{Callback, Outcome, Section};
+use crate::context::{Callback, Outcome, Section, both};
 use crate::dispatch::check_id;
-use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::hints::{Hint, Hints, Setting};
-use crate::packet::{Head, Protocol, place_bytes};
-use crate::state::{Due, Operation, State, ended};
+use crate::packet::{Head, Packet, place_bytes};
+use crate::state::{Operation, State, at_end};
+use crate::types::{Association, Endpoint, Hint, Hints, Protocol, Setting, Way, choose};
 use crate::{MAX_HEADER, PACKETS, RECV_IMMEDIATE_MAX, SEND_IMMEDIATE_MAX};
 
 /// The parameters of PAMI_Send and PAMI_Send_typed.
@@ -45,6 +43,24 @@ impl<'a> SendCall<'a> {
 /// Header and data that are joined in a short buffer, in bytes.
 const SHORT: usize = 64;
 
+/// Parts that are copied one behind the other, at most so many bytes.
+struct Joined<const MOST: usize> {
+    bytes: [u8; MOST],
+    len: usize,
+}
+
+impl<const MOST: usize> Joined<MOST> {
+    #[inline]
+    fn of(parts: &[&[u8]]) -> Self {
+        let (mut bytes, mut len) = ([0; MOST], 0);
+        for part in parts {
+            bytes[len..len + part.len()].copy_from_slice(part);
+            len += part.len();
+        }
+        Self { bytes, len }
+    }
+}
+
 impl Section<'_> {
     /// Sends a message (PAMI_Send, PAMI_Send_typed). Never blocks.
     ///
@@ -54,25 +70,25 @@ impl Section<'_> {
     /// such as a lost task, is told to the callbacks, or by the call if there are none.
     pub fn send(&mut self, call: SendCall<'_>) -> Result<(), Error> {
         check_id(call.dispatch)?;
-        self.send_by(call, |state, len| state.sends.choose(len))
+        self.send_by(call, Association::choose)
     }
 
     /// Sends a message of a collective, whatever the program has associated with its own messages.
     pub(crate) fn send_internal(&mut self, call: SendCall<'_>) -> Result<(), Error> {
-        self.send_by(call, |_, len| Ok(*PROTOCOLS.choose(len).expect("there is no longer one")))
+        self.send_by(call, |_, len| choose(&Protocol::INITIAL, len).copied())
     }
 
     /// Sends a message by the protocol that is chosen for its length.
     fn send_by(
         &mut self,
         call: SendCall<'_>,
-        choose: impl FnOnce(&State, u64) -> Result<Protocol, Error>,
+        choose: impl FnOnce(&Association<Protocol>, u64) -> Result<Protocol, Error>,
     ) -> Result<(), Error> {
         let SendCall { dest, dispatch, header, .. } = call;
-        let head = self.head_of(dest, dispatch, header.len(), call.data.len())?;
-        let protocol = match head.hints().get(Hint::RecvImmediate) {
+        let head = self.head_of(dest, dispatch, [header.len(), call.data.len()])?;
+        let protocol = match head.hints.get(Hint::RecvImmediate) {
             Setting::Enable => Protocol::Eager,
-            _ => choose(&self.session.state, call.data.len() as u64)?,
+            _ => choose(&self.session.state.sends, call.data.len() as u64)?,
         };
         if self.is_here(dest) {
             return self.transmit(call, head, protocol);
@@ -102,34 +118,20 @@ impl Section<'_> {
         data: &[u8],
     ) -> Result<Outcome, Error> {
         check_id(dispatch)?;
-        self.send_at_once(dest, dispatch, header, data)
-    }
-
-    /// [`Section::send_immediate`] for any dispatch.
-    #[inline]
-    pub(crate) fn send_at_once(
-        &mut self,
-        dest: Endpoint,
-        dispatch: usize,
-        header: &[u8],
-        data: &[u8],
-    ) -> Result<Outcome, Error> {
         let len = header.len() + data.len();
         if len > SEND_IMMEDIATE_MAX {
             return Err(Error::ImmediateLen { len });
         }
-        let head = self.head_of(dest, dispatch, header.len(), data.len())?;
-        let word = head.word();
+        let head = self.head_of(dest, dispatch, [header.len(), data.len()])?;
+        let (to, word) = (dest.task(), head.word());
         if !self.is_here(dest) {
             let bytes = [header, data].concat();
             let send = move |section: &mut Section<'_>| {
-                let sent = section.send_word(dest.task(), word, &bytes);
-                sent.map_err(|cause| section.failed(cause))
+                section.send_now(to, word, &bytes, true).map(|_| ())
             };
             return self.post_toward(dest, send).map(|()| Outcome::Done);
         }
-        let queues = head.hints().get(Hint::QueueImmediate) != Setting::Disable;
-        let to = dest.task();
+        let queues = head.hints.get(Hint::QueueImmediate) != Setting::Disable;
         match (header.is_empty(), data.is_empty()) {
             (true, _) => self.send_now(to, word, data, queues),
             (_, true) => self.send_now(to, word, header, queues),
@@ -145,18 +147,16 @@ impl Section<'_> {
         &mut self,
         to: TaskId,
         word: u64,
-        [header, data]: [&[u8]; 2],
+        parts: [&[u8]; 2],
         queues: bool,
     ) -> Result<Outcome, Error> {
-        let (mut joined, len) = ([0; MOST], header.len() + data.len());
-        joined[..header.len()].copy_from_slice(header);
-        joined[header.len()..len].copy_from_slice(data);
-        self.send_now(to, word, &joined[..len], queues)
+        let Joined { bytes, len } = Joined::<MOST>::of(&parts);
+        self.send_now(to, word, &bytes[..len], queues)
     }
 
     /// Sends a packet, and queues it if that is allowed and necessary.
     #[inline]
-    fn send_now(
+    pub(crate) fn send_now(
         &mut self,
         to: TaskId,
         word: u64,
@@ -173,57 +173,42 @@ impl Section<'_> {
         sent.map(|()| Outcome::Done).map_err(|cause| self.failed(cause))
     }
 
-    /// Checks what can be wrong with a message, and returns its head.
-    #[inline]
-    fn head_of(
-        &self,
-        dest: Endpoint,
-        id: usize,
-        header_len: usize,
-        len: usize,
-    ) -> Result<Head, Error> {
-        self.core.check_endpoint(dest)?;
-        let hints = self.hints_of(id)?;
-        if header_len > MAX_HEADER {
-            return Err(Error::HeaderLen { len: header_len });
-        }
-        if hints != Hints::default() {
-            self.check_hints(dest, hints, header_len, len)?;
-        }
-        Ok(Head::new(self.core.offset, id as u8, hints).with_header(header_len))
+    /// Tells a task that its operation has ended here. Whoever is lost need not know.
+    pub(crate) fn answer(&mut self, task: TaskId, number: u64, is_good: bool) {
+        let _ = self.send_now(task, Packet::answer(number, is_good), &[], true);
     }
 
-    fn check_hints(
-        &self,
-        dest: Endpoint,
-        hints: Hints,
-        header_len: usize,
-        len: usize,
-    ) -> Result<(), Error> {
+    /// Checks what can be wrong with a message whose header and data are so long, and returns its head.
+    #[inline]
+    fn head_of(&self, dest: Endpoint, id: usize, lens: [usize; 2]) -> Result<Head, Error> {
+        self.core.check_endpoint(dest)?;
+        let hints = self.hints_of(id)?;
+        if lens[0] > MAX_HEADER {
+            return Err(Error::HeaderLen { len: lens[0] });
+        }
+        if hints != Hints::default() {
+            self.check_hints(dest, hints, lens)?;
+        }
+        let (offset, dispatch, header_len) = (self.core.offset as u8, id as u8, lens[0] as u16);
+        Ok(Head { offset, dispatch, hints, header_len, wants_answer: false, is_long: false })
+    }
+
+    fn check_hints(&self, dest: Endpoint, hints: Hints, lens: [usize; 2]) -> Result<(), Error> {
         use Setting::{Disable, Enable};
-        let is_here =
-            self.core.context.host_of(dest.task()) == self.core.context.host_of(self.task());
+        const TOO_LONG: &str = "header and data are longer than RECV_IMMEDIATE_MAX";
+        let [own, host] = [self.task(), dest.task()].map(|task| self.core.context.host_of(task));
+        let is_elsewhere = !self.is_here(dest);
+        let [is_header_long, is_long] =
+            [lens[0], lens[0] + lens[1]].map(|len| len > RECV_IMMEDIATE_MAX);
         let broken = [
-            (
-                Hint::Multicontext,
-                Disable,
-                dest.offset() != self.core.offset,
-                "it has another offset",
-            ),
-            (Hint::LongHeader, Disable, header_len > RECV_IMMEDIATE_MAX, "its header is longer"),
-            (
-                Hint::RecvImmediate,
-                Enable,
-                header_len + len > RECV_IMMEDIATE_MAX,
-                "header and data are longer than RECV_IMMEDIATE_MAX",
-            ),
-            (Hint::UseShmem, Enable, !is_here, "it is on another host"),
-            (Hint::UseShmem, Disable, is_here, "it is on the same host"),
+            (Hint::Multicontext, Disable, is_elsewhere, "it has another offset"),
+            (Hint::LongHeader, Disable, is_header_long, "its header is longer"),
+            (Hint::RecvImmediate, Enable, is_long, TOO_LONG),
+            (Hint::UseShmem, Enable, own != host, "it is on another host"),
+            (Hint::UseShmem, Disable, own == host, "it is on the same host"),
         ];
-        let is_broken = |&(hint, setting, is, _): &(Hint, Setting, bool, &str)| {
-            is && hints.get(hint) == setting
-        };
-        match broken.into_iter().find(is_broken) {
+        let mut broken = broken.into_iter().filter(|(.., is_broken, _)| *is_broken);
+        match broken.find(|&(hint, setting, ..)| hints.get(hint) == setting) {
             None => Ok(()),
             Some((hint, setting, _, why)) => Err(Error::Hinted { dest, hint, setting, why }),
         }
@@ -246,34 +231,23 @@ impl Section<'_> {
             return self.announce(call, head);
         }
         let SendCall { header, data, on_local, on_remote, .. } = call;
-        let remote = self.begin(to, on_remote);
-        remote.iter().for_each(|&number| self.session.state.operations.wait_for_target(number));
-        let word = if remote.is_some() { head.wanting_answer() } else { head }.word();
-        let before = [&remote.map(u64::to_le_bytes).unwrap_or_default()[..], header];
-        let before = if remote.is_some() { &before[..] } else { &before[1..] };
-        if len <= SHORT && !data.is_null() && self.send_copied(to, word, before, &data) {
-            let due = on_local.map(|callback| Due::Event(callback, Ok(())));
-            self.session.state.due.extend(due);
-            return Ok(());
+        let remote = self.begin(to, true, on_remote);
+        let word = Head { wants_answer: remote.is_some(), ..head }.word();
+        let number = remote.map(u64::to_le_bytes);
+        let before = [number.as_ref().map_or(&[][..], |number| number), header];
+        if len <= SHORT && !data.is_null() {
+            let Joined { mut bytes, len: at } = Joined::<SHORT>::of(&before);
+            let end = at + data.len();
+            data.piece(0, data.len()).copy_to(RecvPart::of_slice(&mut bytes[at..end]));
+            if self.session.try_amsend_bytes(to, PACKETS, word, &bytes[..end]) {
+                self.session.state.due.extend(on_local.map(|callback| (callback, Ok(()))));
+                return Ok(());
+            }
         }
-        let local = self.begin(to, on_local);
-        let next = local.map_or(Next::Nothing, |number| Next::Outcome(ended, number));
+        let local = self.begin(to, false, on_local);
+        let next = at_end(local);
         let sent = self.put_on_wire(to, word, before, data, next);
         sent.or_else(|cause| self.fail([local, remote], cause))
-    }
-
-    /// Sends a packet of at most [`SHORT`] bytes at once, if that is possible, and returns whether it was.
-    fn send_copied(&mut self, to: TaskId, word: u64, before: &[&[u8]], data: &Source) -> bool {
-        let (mut bytes, mut at) = ([0; SHORT], 0);
-        for part in before {
-            bytes[at..at + part.len()].copy_from_slice(part);
-            at += part.len();
-        }
-        let end = at + data.len();
-        if !data.is_empty() {
-            data.piece(0, data.len()).copy_to(RecvPart::of_slice(&mut bytes[at..end]));
-        }
-        self.session.try_amsend_bytes(to, PACKETS, word, &bytes[..end])
     }
 
     /// Sends the header of a message, and where its data are.
@@ -281,16 +255,25 @@ impl Section<'_> {
         let SendCall { dest, header, data, on_local, on_remote, .. } = call;
         let to = dest.task();
         let region = self.session.register_for(to, data).map_err(|cause| self.failed(cause))?;
-        let number = self.session.state.operations.insert(Operation {
-            awaits_target: true,
-            region: Some(region),
-            callbacks: [on_local, on_remote],
-            ..Operation::new(to, None)
+        let told = both(on_local, on_remote);
+        let is_told = told.is_some();
+        let on_end: Callback = Box::new(move |section, result| {
+            // The memory is free when nobody reads it any more, also if the task that did is lost.
+            let tell =
+                told.map(|told| -> Callback { Box::new(|section, _| told(section, result)) });
+            let over = section.begin(to, false, tell);
+            let next = at_end(over);
+            section.session.deregister(region, next);
         });
+        let operation = Operation { target: to, awaits_target: true, on_end };
+        let number = self.session.state.operations.insert(operation);
         let bytes = [&number.to_le_bytes()[..], header, &place_bytes(region)].concat();
-        let sent = self.send_word(to, head.long().word(), &bytes);
-        // The registration ends with the operation.
-        sent.or_else(|cause| self.fail([Some(number)], cause))
+        let head = Head { wants_answer: true, is_long: true, ..head };
+        let sent = self.send_now(to, head.word(), &bytes, true);
+        sent.map(|_| ()).or_else(|error| {
+            self.session.state.end(number, Err(error.clone()));
+            if is_told { Ok(()) } else { Err(error) }
+        })
     }
 
     /// Sends one packet: what is before the data goes into the user header if it fits, and is copied in front of the data
@@ -299,27 +282,22 @@ impl Section<'_> {
         &mut self,
         to: TaskId,
         word: u64,
-        before: &[&[u8]],
+        [number, header]: [&[u8]; 2],
         data: Source,
         next: Next<State>,
     ) -> Result<(), LapiError> {
-        let mut uhdr = [0; MAX_UHDR];
-        uhdr[..8].copy_from_slice(&word.to_le_bytes());
-        let len: usize = before.iter().map(|part| part.len()).sum();
-        let (uhdr_len, data) = if len <= MAX_UHDR - 8 {
-            let mut at = 8;
-            for part in before {
-                uhdr[at..at + part.len()].copy_from_slice(part);
-                at += part.len();
-            }
-            (at.next_multiple_of(8), data)
+        let word = &word.to_le_bytes()[..];
+        let fits = word.len() + number.len() + header.len() <= MAX_UHDR;
+        let (uhdr, data) = if fits {
+            (Joined::<MAX_UHDR>::of(&[word, number, header]), data)
         } else {
             let data = data.piece(0, data.len()).to_vec();
-            (8, Source::from([&before.concat()[..], &data].concat()))
+            (Joined::of(&[word]), Source::from([number, header, &data].concat()))
         };
         // A short message needs a pointer that is not null.
         let data = if data.is_empty() { Source::Span(SendRegion::EMPTY) } else { data };
-        let call = Amsend { on_origin: next, ..Amsend::new(to, PACKETS, &uhdr[..uhdr_len], data) };
+        let uhdr = &uhdr.bytes[..uhdr.len.next_multiple_of(8)];
+        let call = Amsend { on_origin: next, ..Amsend::new(to, PACKETS, uhdr, data) };
         self.session.amsend(call).map(drop)
     }
 }

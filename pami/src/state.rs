@@ -2,24 +2,23 @@
 //!
 //! Handlers of the transport change it, and never run code of the program; whoever advances the context does that.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use transport_lapi::{
-    Arrival, CounterId, ForeignBytes, HeaderAction, InlineHandler, LapiError, Outbox, RemoteRegion,
-    TaskId,
+    Arrival, CounterId, ForeignBytes, HeaderAction, InlineHandler, LapiError, Next, Outbox,
+    RemoteRegion, TaskId,
 };
 
-use crate::agreement::Agreements;
-use crate::association::{Access, Association};
-use crate::context::{Callback, CallbackOf};
+use crate::COLLECTIVES;
+use crate::context::Callback;
 use crate::dispatch::Dispatch;
-use crate::endpoint::Endpoint;
-use crate::engine::{Engine, Running};
 use crate::error::{Error, Violation};
-use crate::packet::{Answer, Head, Packet, Protocol};
-use crate::types::Value;
+use crate::geometry::agreement::Agreements;
+use crate::geometry::engine::Engine;
+use crate::packet::{Head, Packet};
+use crate::types::{Access, Association, Endpoint, Protocol};
 
 /// Buffers of long messages that are kept for later ones, at most.
 const MOST_SPARES: usize = 64;
@@ -35,10 +34,8 @@ pub(crate) struct State {
     /// Messages for dispatches that are not set yet.
     pub early: Vec<Entry>,
     pub operations: Operations,
-    /// Operations that have ended, and how.
-    pub ended: VecDeque<(u64, Result<(), Error>)>,
-    /// What is to be called.
-    pub due: VecDeque<Due>,
+    /// What is to be called, and what it is told.
+    pub due: VecDeque<(Callback, Result<(), Error>)>,
     /// Puts of which the end at the target is wanted: the counter of each and its operation.
     pub counted: Vec<(CounterId, u64)>,
     /// Counters that no put uses.
@@ -58,13 +55,6 @@ pub(crate) struct State {
     pub first_error: Option<Error>,
     task: TaskId,
     spares: Vec<Vec<u8>>,
-}
-
-/// A callback of the program, and what it is told.
-pub(crate) enum Due {
-    Event(Callback, Result<(), Error>),
-    Value(CallbackOf<Value>, Result<Value, Error>),
-    Collective(Box<Running>, Result<(), Error>),
 }
 
 /// A message that has arrived.
@@ -87,8 +77,8 @@ impl Entry {
 }
 
 impl State {
-    pub fn new(task: TaskId, dispatches: usize) -> Self {
-        let dispatches = (0..dispatches).map(|_| None).collect();
+    pub fn new(task: TaskId) -> Self {
+        let dispatches = (0..=COLLECTIVES).map(|_| None).collect();
         Self { dispatches, task, ..Self::default() }
     }
 
@@ -97,7 +87,7 @@ impl State {
     fn take(&mut self, origin: TaskId, word: u64, before: &[u8], body: ForeignBytes<'_>) {
         match Packet::decode(word) {
             Ok(Packet::Message(head)) => {
-                let from = Endpoint::new(origin, head.offset());
+                let from = Endpoint::new(origin, head.offset.into());
                 let len = before.len() + body.len();
                 let mut entry = Entry { from, head, len, short: [0; SHORT], long: Vec::new() };
                 let bytes = if len <= SHORT { &mut entry.short[..] } else { self.room(&mut entry) };
@@ -106,16 +96,11 @@ impl State {
                 self.arrived.push_back(entry);
             }
             Ok(Packet::Answer { number, is_good }) => {
-                let waits = self
-                    .operations
-                    .get(number)
-                    .is_some_and(|operation| operation.target == origin && operation.awaits_target);
-                let refused = || Error::Refused { task: origin };
-                match waits {
-                    true => {
-                        self.ended.push_back((number, is_good.then_some(()).ok_or_else(refused)))
-                    }
+                let waits = |one: &Operation| one.awaits_target && one.target == origin;
+                match self.operations.get(number).is_some_and(waits) {
                     false => self.blame(origin, Violation::StrayAnswer { number }),
+                    true if is_good => self.end(number, Ok(())),
+                    true => self.end(number, Err(Error::Refused { task: origin })),
                 }
             }
             Err(violation) => self.blame(origin, violation),
@@ -149,17 +134,22 @@ impl State {
         }
     }
 
+    /// Ends an operation, if it has not ended.
+    pub fn end(&mut self, number: u64, result: Result<(), Error>) {
+        let ended = self.operations.remove(number);
+        self.due.extend(ended.map(|operation| (operation.on_end, result)));
+    }
+
     /// Ends what waits for a task that is lost or purged.
     pub fn lose(&mut self, lost: TaskId) {
-        let Self { operations, ended, counted, due, .. } = self;
-        let awaiting = operations.awaiting(Some(lost)).into_iter();
         let error = || Err(Error::Lost { task: lost });
-        ended.extend(awaiting.map(|number| (number, error())));
-        let running = self.collectives.lose(lost).into_iter();
-        due.extend(running.map(|running| Due::Collective(running.into(), error())));
-        let told = self.agreements.lose(lost).into_iter();
-        due.extend(told.map(|tell| Due::Event(tell, error())));
-        counted.retain(|&(_, number)| operations.get(number).is_none_or(|one| one.target != lost));
+        for number in self.operations.awaiting(Some(lost)) {
+            self.end(number, error());
+        }
+        let told = self.collectives.lose(lost).into_iter().chain(self.agreements.lose(lost));
+        self.due.extend(told.map(|tell| (tell, error())));
+        let Self { operations, counted, .. } = self;
+        counted.retain(|&(_, number)| operations.get(number).is_some());
     }
 }
 
@@ -198,15 +188,14 @@ pub(crate) fn on_loss(state: &mut State, _: &mut Outbox<State>, lost: TaskId) {
     state.note(Error::Lost { task: lost });
 }
 
-/// The end of an operation of the transport.
-pub(crate) fn ended(
-    state: &mut State,
-    _: &mut Outbox<State>,
-    number: u64,
-    outcome: Result<(), LapiError>,
-) {
+/// What the transport does when it has done its part of an operation: that ends, if it is one whose end is noted.
+pub(crate) fn at_end(number: Option<u64>) -> Next<State> {
+    number.map_or(Next::Nothing, |number| Next::Outcome(ended, number))
+}
+
+fn ended(state: &mut State, _: &mut Outbox<State>, number: u64, outcome: Result<(), LapiError>) {
     let result = outcome.map_err(|cause| Error::of(state.task, cause));
-    state.ended.push_back((number, result));
+    state.end(number, result);
 }
 
 /// A fence that has not ended.
@@ -215,8 +204,7 @@ pub(crate) struct Fence {
     pub target: Option<TaskId>,
     /// Transfers of which the transport's fence knows nothing, such as data that a receiver still fetches.
     pub awaited: Vec<u64>,
-    /// Its operation.
-    pub number: u64,
+    pub on_done: Callback,
 }
 
 /// What has begun and not ended.
@@ -224,102 +212,36 @@ pub(crate) struct Operation {
     pub target: TaskId,
     /// Whether it ends only when the target has done something.
     pub awaits_target: bool,
-    /// Memory that is registered for it.
-    pub region: Option<RemoteRegion>,
-    /// Whom to tell.
-    pub callbacks: [Option<Callback>; 2],
-    /// Whose operation ends with it.
-    pub answer: Option<Answer>,
-    /// How it has ended, if its registration has not.
-    pub result: Option<Result<(), Error>>,
+    pub on_end: Callback,
 }
 
-impl Operation {
-    /// One with `target`, at whose end this is called.
-    pub fn new(target: TaskId, callback: Option<Callback>) -> Self {
-        let callbacks = [callback, None];
-        let (region, answer, result) = (None, None, None);
-        Self { target, awaits_target: false, region, callbacks, answer, result }
-    }
-}
-
-/// The operations, by number: an index, and above it how often that was used.
+/// The operations, by numbers that are never used again.
 #[derive(Default)]
 pub(crate) struct Operations {
-    places: Vec<(u64, Option<Operation>)>,
-    free: Vec<usize>,
+    begun: u64,
+    under_way: BTreeMap<u64, Operation>,
 }
-
-/// Bits of the index in a number.
-const INDEX_BITS: u32 = 32;
 
 impl Operations {
     pub fn insert(&mut self, operation: Operation) -> u64 {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.places.push((0, None));
-            self.places.len() - 1
-        });
-        let place = &mut self.places[index];
-        place.1 = Some(operation);
-        place.0 << INDEX_BITS | index as u64
-    }
-
-    fn index(&self, number: u64) -> Option<usize> {
-        let index = (number & ((1 << INDEX_BITS) - 1)) as usize;
-        let (uses, _) = self.places.get(index)?;
-        (*uses == number >> INDEX_BITS).then_some(index)
-    }
-
-    /// Notes that an operation ends only when its target has done something.
-    pub fn wait_for_target(&mut self, number: u64) {
-        let place = self.index(number).map(|index| &mut self.places[index]);
-        if let Some((_, Some(operation))) = place {
-            operation.awaits_target = true;
-        }
+        let number = self.begun;
+        self.begun += 1;
+        self.under_way.insert(number, operation);
+        number
     }
 
     pub fn get(&self, number: u64) -> Option<&Operation> {
-        self.places[self.index(number)?].1.as_ref()
+        self.under_way.get(&number)
     }
 
     pub fn remove(&mut self, number: u64) -> Option<Operation> {
-        let index = self.index(number)?;
-        let place = &mut self.places[index];
-        let operation = place.1.take()?;
-        place.0 = (place.0 + 1) & ((1 << (crate::packet::NUMBER_BITS - INDEX_BITS)) - 1);
-        self.free.push(index);
-        Some(operation)
+        self.under_way.remove(&number)
     }
 
     /// The numbers of those that end only when their target has done something: `target`, if it is given.
     pub fn awaiting(&self, target: Option<TaskId>) -> Vec<u64> {
-        let numbered = self.places.iter().enumerate();
-        let waits = numbered.filter_map(|(index, (uses, operation))| {
-            let operation = operation.as_ref().filter(|operation| operation.awaits_target)?;
-            let is_its = target.is_none_or(|target| operation.target == target);
-            is_its.then_some(uses << INDEX_BITS | index as u64)
-        });
-        waits.collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_ended_operations_name_nothing() {
-        let mut operations = Operations::default();
-        let first = operations.insert(Operation::new(1, None));
-        let second = operations.insert(Operation::new(2, None));
-        assert!(operations.remove(first).is_some_and(|operation| operation.target == 1));
-        assert!(operations.remove(first).is_none() && operations.get(first).is_none());
-        let third = operations.insert(Operation::new(3, None));
-        assert!(third != first && third as u32 == first as u32, "the place is used again");
-        assert!(operations.get(second).is_some_and(|operation| operation.target == 2));
-        assert!(operations.get(u64::MAX).is_none());
-        operations.wait_for_target(second);
-        assert_eq!(operations.awaiting(None), [second]);
-        assert_eq!(operations.awaiting(Some(3)), []);
+        let is_its = |one: &Operation| target.is_none_or(|target| one.target == target);
+        let waits = |one: &Operation| one.awaits_target && is_its(one);
+        self.under_way.iter().filter(|(_, one)| waits(one)).map(|(number, _)| *number).collect()
     }
 }

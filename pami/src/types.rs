@@ -1,11 +1,20 @@
-//! Types: where the bytes of a transfer lie, and what a variable is.
-
-use std::ops::Range;
-use std::sync::Arc;
+//! What calls are described with: endpoints, hints, data functions, ways to communicate, layouts of transfers, and values
+//! of variables.
 
 use transport_lapi::{Layout, LayoutError, Vector};
 
 use crate::error::Error;
+
+mod data;
+mod endpoint;
+mod hints;
+mod ways;
+
+pub use data::{data_sink, data_source};
+pub use endpoint::Endpoint;
+pub use hints::{Hint, Hints, Setting};
+pub(crate) use ways::choose;
+pub use ways::{Access, Association, Protocol, Way};
 
 /// The most blocks of a type.
 const MOST_BLOCKS: usize = 1 << 18;
@@ -13,7 +22,10 @@ const MOST_BLOCKS: usize = 1 << 18;
 /// A type under construction (PAMI_Type_create). Blocks are added at a cursor, which moves behind them.
 #[derive(Debug, Clone, Default)]
 pub struct TypeBuilder {
-    blocks: Vec<(isize, usize)>,
+    parts: Vec<(isize, Layout)>,
+    blocks: usize,
+    /// What the lengths of all blocks are multiples of; 0 if there are none.
+    unit: usize,
     cursor: isize,
 }
 
@@ -35,7 +47,9 @@ impl TypeBuilder {
         count: usize,
         stride: usize,
     ) -> Result<Self, Error> {
-        self.add(&[(0, bytes)], offset, count, stride)
+        let layout = Layout::contiguous(bytes)?;
+        let block = Type { layout, extent: bytes, atom: 1, unit: bytes };
+        self.add_typed(&block, offset, count, stride)
     }
 
     /// Adds `count` copies of a type like [`TypeBuilder::add_simple`] (PAMI_Type_add_typed).
@@ -43,36 +57,24 @@ impl TypeBuilder {
     /// # Errors
     /// As there.
     pub fn add_typed(
-        self,
+        mut self,
         subtype: &Type,
         offset: usize,
         count: usize,
         stride: usize,
     ) -> Result<Self, Error> {
-        self.add(&subtype.0.blocks, offset, count, stride)
-    }
-
-    fn add(
-        mut self,
-        part: &[(isize, usize)],
-        offset: usize,
-        count: usize,
-        stride: usize,
-    ) -> Result<Self, Error> {
+        let Type { layout, unit, .. } = subtype;
         let sum = |at: isize, by: usize| at.checked_add_unsigned(by).ok_or(LayoutError::TooLarge);
-        self.cursor = sum(self.cursor, offset)?;
-        let more = part.len().checked_mul(count).ok_or(LayoutError::TooLarge)?;
-        if more > MOST_BLOCKS - self.blocks.len() {
+        let at = sum(self.cursor, offset)?;
+        let length = stride.checked_mul(count).ok_or(LayoutError::TooLarge)?;
+        let blocks = layout.blocks().checked_mul(count).ok_or(LayoutError::TooLarge)?;
+        self.cursor = sum(at, length)?;
+        self.blocks = self.blocks.saturating_add(blocks);
+        if self.blocks > MOST_BLOCKS {
             return Err(LayoutError::TooLarge.into());
         }
-        for _ in 0..count {
-            for (at, len) in part.iter().filter(|(_, len)| *len > 0) {
-                let at = sum(self.cursor, at.unsigned_abs())?;
-                sum(at, *len)?;
-                self.blocks.push((at, *len));
-            }
-            self.cursor = sum(self.cursor, stride)?;
-        }
+        self.unit = common_divisor(self.unit, *unit);
+        self.parts.push((at, layout.repeat(count, sum(0, stride)?)?));
         Ok(self)
     }
 
@@ -82,20 +84,17 @@ impl TypeBuilder {
     /// # Errors
     /// [`Error::AtomSize`].
     pub fn complete(self, atom: usize) -> Result<Type, Error> {
-        let Self { blocks, cursor } = self;
-        let fits = |(_, len): &(isize, usize)| len % atom == 0;
-        if atom == 0 || !blocks.iter().all(fits) {
+        let Self { parts, unit, cursor, .. } = self;
+        if atom == 0 || unit % atom != 0 {
             return Err(Error::AtomSize { atom });
         }
-        let layout = Layout::indexed(blocks.iter().copied())?;
-        let mut size = 0;
-        let begin = |(_, len): &(isize, usize)| {
-            size += len;
-            size - len
-        };
-        let begins = blocks.iter().map(begin).collect();
-        Ok(Type(Arc::new(Complete { blocks, begins, layout, extent: cursor.unsigned_abs(), atom })))
+        Ok(Type { layout: Layout::list(parts)?, extent: cursor.unsigned_abs(), atom, unit })
     }
+}
+
+/// The greatest number that divides both; the other one if one is 0.
+fn common_divisor(one: usize, other: usize) -> usize {
+    if other == 0 { one } else { common_divisor(other, one % other) }
 }
 
 /// A complete type, cheap to clone (pami_type_t). It is destroyed with its last clone.
@@ -107,72 +106,42 @@ impl TypeBuilder {
 /// # Ok::<(), pami::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Type(Arc<Complete>);
-
-#[derive(Debug)]
-struct Complete {
-    blocks: Vec<(isize, usize)>,
-    /// Where each block begins in a message.
-    begins: Vec<usize>,
+pub struct Type {
     layout: Layout,
     extent: usize,
     atom: usize,
+    /// See [`TypeBuilder::unit`].
+    unit: usize,
 }
 
 impl Type {
     /// Returns the number of bytes (PAMI_TYPE_DATA_SIZE).
     pub fn size(&self) -> usize {
-        self.0.layout.size()
+        self.layout.size()
     }
 
     /// Returns the distance from the origin to the cursor, in bytes (PAMI_TYPE_DATA_EXTENT).
     pub fn extent(&self) -> usize {
-        self.0.extent
+        self.extent
     }
 
     /// Returns the size of the atoms in bytes (PAMI_TYPE_ATOM_SIZE).
     pub fn atom_size(&self) -> usize {
-        self.0.atom
+        self.atom
     }
 
     /// Returns the layout, with which the transport makes sources and sinks of any memory.
     pub fn layout(&self) -> &Layout {
-        &self.0.layout
-    }
-
-    /// The offset behind the last byte.
-    pub(crate) fn end(&self) -> usize {
-        self.0.layout.bounds().1.unsigned_abs()
-    }
-
-    /// Calls `visit` with each contiguous part of the bytes `offset..offset + len` of a message: where it begins behind
-    /// the origin, and which of the `len` bytes it has.
-    pub(crate) fn each_part(
-        &self,
-        offset: usize,
-        len: usize,
-        mut visit: impl FnMut(usize, Range<usize>),
-    ) {
-        let Complete { begins, blocks, .. } = &*self.0;
-        let first = begins.partition_point(|begin| *begin <= offset).saturating_sub(1);
-        let mut done = 0;
-        for (begin, (at, block)) in begins[first..].iter().zip(&blocks[first..]) {
-            if done == len {
-                break;
-            }
-            let within = offset + done - begin;
-            let count = (block - within).min(len - done);
-            visit(at.unsigned_abs() + within, done..done + count);
-            done += count;
-        }
+        &self.layout
     }
 
     /// The blocks in another task's memory, from byte `origin` of it on.
     pub(crate) fn vector(&self, origin: u64) -> Vector {
-        let block = |(at, len): &(isize, usize)| {
-            (origin.saturating_add(at.unsigned_abs() as u64), *len as u64)
-        };
-        Vector::Generic(self.0.blocks.iter().map(block).collect())
+        let mut blocks = Vec::with_capacity(self.layout.blocks());
+        self.layout.each_block(|at, len| {
+            blocks.push((origin.saturating_add(at.unsigned_abs() as u64), len as u64));
+        });
+        Vector::Generic(blocks)
     }
 }
 
@@ -210,7 +179,8 @@ impl Value {
         }
     }
 
-    pub(crate) fn is_narrow(self) -> bool {
-        matches!(self, Self::I32(_) | Self::U32(_))
+    /// The size in bytes.
+    pub(crate) fn size(self) -> u64 {
+        if matches!(self, Self::I32(_) | Self::U32(_)) { 4 } else { 8 }
     }
 }

@@ -56,11 +56,10 @@ fn puts_and_gets_of_every_length() {
                 until(&mut guard, || done.len() == 1 && remote.len() == 1);
                 let mirror = guard.memregion_create(len).unwrap();
                 let get = GetCall::new(peer, theirs, offset, mirror.sink(0, len));
-                guard.get(GetCall { on_done: tell(&done), ..get }).unwrap();
-                assert_eq!(
-                    (done.wait_in(&mut guard, 2), remote.get()),
-                    (vec![true; 2], vec![true])
-                );
+                let get = GetCall { on_done: tell(&done), on_remote: tell(&remote), ..get };
+                guard.get(get).unwrap();
+                assert_eq!(done.wait_in(&mut guard, 2), [true; 2]);
+                assert_eq!(remote.wait_in(&mut guard, 2), [true; 2]);
                 let mut came = vec![0; len];
                 mirror.read(0, &mut came);
                 assert!(came == bytes, "{kind:?}: {len} bytes at {offset}");
@@ -70,7 +69,7 @@ fn puts_and_gets_of_every_length() {
                 // A registered source.
                 let put = PutCall::new(peer, theirs, offset, mirror.source(0, len));
                 guard.put(PutCall { on_remote: tell(&remote), ..put }).unwrap();
-                remote.wait_in(&mut guard, 2);
+                remote.wait_in(&mut guard, 3);
                 guard.memregion_destroy(mirror);
                 meeting.meet(&mut guard);
             }
@@ -302,6 +301,10 @@ fn wrong_transfers_are_refused() {
             assert!(TypeBuilder::new().add_simple(1, usize::MAX, 1, 1).is_err());
             let outside = std::panic::AssertUnwindSafe(|| own.sink(REGION, 1));
             assert!(std::panic::catch_unwind(outside).is_err());
+            let twice = TypeBuilder::new().add_simple(4, 0, 2, 2).unwrap().complete(1).unwrap();
+            assert_eq!(own.typed_source(0, &twice).len(), 8);
+            let into = std::panic::AssertUnwindSafe(|| own.typed_sink(0, &twice));
+            assert!(std::panic::catch_unwind(into).is_err());
             meeting.meet(&mut guard);
         });
     }

@@ -57,8 +57,8 @@ fn collectives(guard: &mut Guard<'_>, world: &Geometry, peer: &Peer) {
     guard.geometry_create(5, Members::Tasks(vec![0], Some(0)), None, on_done).unwrap();
     while guard.advance(1).unwrap() == Outcome::Done {}
     guard.amcollective_dispatch_set(4, |_, _| vec![], Hints::default()).unwrap();
-    // Algorithm and whether it is an answer, geometry, number, generation or root: see `engine.rs`. Of the longer ones:
-    // whether it is an answer, geometry, generation, attempt, greatest generation: see `agreement.rs`.
+    // Algorithm and whether it is an answer, geometry, number, generation or root: see `geometry/engine.rs`. Of the longer ones:
+    // whether it is an answer, geometry, generation, attempt, greatest generation: see `geometry/agreement.rs`.
     let (scan, direct) = (24 << 8, 26 << 8 | 1);
     let cases: [(u64, &[u32]); 11] = [
         (255, &[scan, 0, 0]),

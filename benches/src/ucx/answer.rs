@@ -15,6 +15,8 @@ use super::pair::Test;
 
 /// Bytes of the unit of bandwidths.
 const MIB: f64 = (1 << 20) as f64;
+/// How much a bandwidth may be rounded, in that unit. For short messages that take long this is much.
+const ROUNDED: f64 = 0.005;
 
 /// Returns the messages per second of each test. Tests are named by their numbers, from 0.
 ///
@@ -48,8 +50,10 @@ pub fn rates(text: &str, tests: &[Test]) -> Result<Vec<f64>, Failure> {
             let figure = cells[place].parse().ok();
             figure.filter(|figure: &f64| figure.is_finite() && *figure > 0.0)
         };
-        let rate = figure(bandwidth)? * MIB / test.size as f64;
-        agree(figure(latency)?, rate).then_some(rate)
+        let bandwidth = figure(bandwidth)?;
+        let rate = |bandwidth: f64| bandwidth * MIB / test.size as f64;
+        let rates = [bandwidth - ROUNDED, bandwidth + ROUNDED].map(rate);
+        agree(figure(latency)?, rates).then_some(rate(bandwidth))
     };
     let rates = lines.iter().zip(tests).enumerate().map(|(number, (line, test))| {
         let wrong = || Failure::new(format_args!("test {number} gave '{line}', not {test:?}"));
@@ -58,10 +62,10 @@ pub fn rates(text: &str, tests: &[Test]) -> Result<Vec<f64>, Failure> {
     rates.collect()
 }
 
-/// Whether a latency in microseconds, rounded to thousandths, belongs to a rate in messages per second.
-fn agree(latency: f64, rate: f64) -> bool {
-    let exact = 1e6 / rate;
-    (latency - exact).abs() <= 0.001 + exact * 0.01
+/// Whether a latency in microseconds, rounded to thousandths, belongs to a rate between two, in messages per second.
+fn agree(latency: f64, [least, most]: [f64; 2]) -> bool {
+    let [shortest, longest] = [1e6 / most, 1e6 / least];
+    (shortest * 0.99 - 0.001..=longest * 1.01 + 0.001).contains(&latency)
 }
 
 /// Returns the version in the answer of `ucx_info -v`.
@@ -108,6 +112,19 @@ mod tests {
         assert_eq!(rates(text, &[test]), Ok(vec![f64::from(1 << 19)]));
         is_refused(&HEAD.replace("overall_bw", "bandwidth"), "no column 'overall_bw' in '9,");
         is_refused("", "no column 'iterations' in ''");
+    }
+
+    #[test]
+    fn a_bandwidth_is_rounded() {
+        let test = [Test { size: 8, iterations: 10 }];
+        let table =
+            |latency: &str| format!("9,iterations,overall_lat,overall_bw\n0,10,{latency},0.08\n");
+        for latency in ["90.000", "101.000"] {
+            assert!(rates(&table(latency), &test).is_ok(), "{latency} µs");
+        }
+        for latency in ["88.000", "104.000"] {
+            assert!(rates(&table(latency), &test).is_err(), "{latency} µs");
+        }
     }
 
     #[test]

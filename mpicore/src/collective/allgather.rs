@@ -129,7 +129,7 @@ pub fn allgatherv(
 }
 
 /// Each rank passes on the block that it got in the round before, so that the ranks of a host come one after another.
-fn ring(
+pub(super) fn ring(
     steps: &mut impl Steps,
     member: Member,
     send: Option<u64>,

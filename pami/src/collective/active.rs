@@ -9,17 +9,16 @@ use mpicore::collective::{Message as Step, bcast};
 use parking_lot::Mutex;
 use transport_lapi::Source;
 
-use crate::MAX_HEADER;
 use crate::algorithm::Xfer;
-use crate::context::{COLLECTIVES, Section};
+use crate::context::Section;
 use crate::dispatch::{Arriving, Message, check_id};
-use crate::endpoint::Endpoint;
-use crate::engine::Head;
 use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::geometry::call::Collective;
-use crate::hints::Hints;
+use crate::geometry::engine::Head;
 use crate::send::SendCall;
+use crate::types::{Endpoint, Hints};
+use crate::{COLLECTIVES, MAX_HEADER};
 
 /// A message of an active-message collective.
 pub struct AmMessage<'a> {
@@ -51,13 +50,13 @@ impl Section<'_> {
         let function = Arc::new(Mutex::new(function));
         let dispatch = move |section: &mut Section<'_>, message: Message<'_>| {
             let Message { origin, header, data } = message;
-            let Some(part) = section.part_of(id, origin, header) else {
+            let Some((head, geometry)) = section.part_of(origin, header) else {
                 return section.blame_collective(origin, header.len());
             };
             let run = {
                 let (function, header) = (Arc::clone(&function), header.to_vec());
                 move |section: &mut Section<'_>, data: &[u8]| {
-                    section.take_part(part, &header, data, &mut *function.lock());
+                    section.take_part((id, head), geometry, &header, data, &mut *function.lock());
                 }
             };
             match data {
@@ -117,42 +116,31 @@ impl Section<'_> {
         self.send_internal(SendCall { header, data, ..SendCall::new(to, dispatch) })
     }
 
-    /// Checks the claims of a message of an active-message collective.
-    fn part_of(&self, dispatch: usize, origin: Endpoint, header: &[u8]) -> Option<Part> {
+    /// Checks the claims of a message of an active-message collective. Returns what it says, and its geometry.
+    fn part_of(&self, origin: Endpoint, header: &[u8]) -> Option<(Head, Geometry)> {
         let head = Head::decode(header.get(..Head::BYTES)?)?;
         let geometry = self.core.geometries.get(head.key.geometry)?;
         let root = *geometry.members().get(head.root as usize)?;
-        let rank = geometry.rank(self.endpoint())?;
+        let are_members = [origin, self.endpoint()].iter().all(|one| geometry.rank(*one).is_some());
         let is_sent_by_root = origin == root || is_passed_on(head);
-        let is_active = matches!(
-            head.algorithm.xfer(),
-            Xfer::Ambroadcast | Xfer::Amscatter | Xfer::Amgather | Xfer::Amreduce
-        );
-        let is_member = geometry.rank(origin).is_some();
-        (is_active && is_member && is_sent_by_root).then_some(Part {
-            head,
-            geometry,
-            root,
-            rank,
-            dispatch,
-        })
+        let is_active = head.algorithm.xfer() >= Xfer::Ambroadcast;
+        (is_active && are_members && is_sent_by_root).then_some((head, geometry))
     }
 
     /// Passes a message on, runs the function, and answers.
     fn take_part(
         &mut self,
-        part: Part,
+        (dispatch, head): (usize, Head),
+        geometry: Geometry,
         header: &[u8],
         data: &[u8],
         function: &mut impl FnMut(&mut Section<'_>, AmMessage<'_>) -> Vec<u8>,
     ) {
-        let Part { head, geometry, root, rank, dispatch } = part;
-        let xfer = head.algorithm.xfer();
+        let (root, xfer) = (geometry.members()[head.root as usize], head.algorithm.xfer());
         let mut sent = Ok(());
         if is_passed_on(head) {
-            for child in children(&geometry, head, rank) {
-                let to = geometry.members()[child];
-                sent = sent.and(self.send_part(to, dispatch, header, data));
+            for child in children(&geometry, head, self.endpoint()) {
+                sent = sent.and(self.send_part(child, dispatch, header, data));
             }
         }
         let message = AmMessage { geometry, root, xfer, header: &header[Head::BYTES..], data };
@@ -160,19 +148,8 @@ impl Section<'_> {
         if matches!(xfer, Xfer::Amgather | Xfer::Amreduce) {
             sent = sent.and(self.send_part(root, COLLECTIVES, &head.to_bytes(), &answer));
         }
-        if let Err(error) = sent {
-            self.session.state.note(error);
-        }
+        self.note_failure(sent);
     }
-}
-
-/// The part of a member.
-struct Part {
-    head: Head,
-    geometry: Geometry,
-    root: Endpoint,
-    rank: usize,
-    dispatch: usize,
 }
 
 /// Whether members pass the message on.
@@ -181,12 +158,13 @@ fn is_passed_on(head: Head) -> bool {
 }
 
 /// The members to which one passes a message on: those of a broadcast.
-fn children(geometry: &Geometry, head: Head, rank: usize) -> Vec<usize> {
+fn children(geometry: &Geometry, head: Head, own: Endpoint) -> Vec<Endpoint> {
+    let rank = geometry.rank(own).expect("it was checked that it is a member");
     let schedule = geometry.with_member(rank, head.algorithm, |member| bcast(member, head.root, 0));
     let schedule = schedule.expect("the root is a member");
     let messages = schedule.rounds().flat_map(|round| round.messages);
     let sends = messages.filter_map(|message| match message {
-        Step::Send { peer, .. } => Some(*peer as usize),
+        Step::Send { peer, .. } => Some(geometry.members()[*peer as usize]),
         Step::Receive { .. } => None,
     });
     sends.collect()

@@ -1,18 +1,19 @@
-//! Geometries come and go, when all tasks that take part agree: see `agreement.rs`.
+//! Geometries come and go, when all tasks that take part agree: see `geometry/agreement.rs`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::agreement::{Ready, Waiting};
-use crate::context::{COLLECTIVES, Callback, Section};
-use crate::endpoint::Endpoint;
+use crate::COLLECTIVES;
+use crate::context::{Callback, CallbackOf, Section};
 use crate::error::{Error, Violation};
+use crate::geometry::agreement::{Ready, Waiting};
 use crate::geometry::{Geometry, Matter, Members};
-use crate::state::{Due, State};
+use crate::send::SendCall;
+use crate::state::State;
+use crate::types::Endpoint;
 
 /// What is called when a geometry was created: with nothing on tasks that have no member.
-pub type GeometryCallback =
-    Box<dyn FnOnce(&mut Section<'_>, Result<Option<Geometry>, Error>) + Send>;
+pub type GeometryCallback = CallbackOf<Option<Geometry>>;
 
 impl Section<'_> {
     /// Creates a geometry (PAMI_Geometry_create_taskrange, _tasklist, _endpointlist). Each task of the parent calls it once
@@ -36,7 +37,7 @@ impl Section<'_> {
         }
         let are_all = members.are_all_contexts();
         let context = &self.core.context;
-        let members = members.list(context.num_tasks(), self.core.queues.len());
+        let members = members.list(context.num_tasks(), self.core.posted.len());
         members.iter().try_for_each(|member| self.core.check_endpoint(*member))?;
         let floor = self.core.geometries.newest();
         let of_parent = parent.and_then(Geometry::agreed).unwrap_or(0);
@@ -119,7 +120,7 @@ impl Section<'_> {
             let State { agreements, collectives, due, .. } = &mut section.session.state;
             if agreements.waiting.contains_key(&matter) {
                 let error = Error::NoGeometry { id: matter.geometry };
-                due.push_back(Due::Event(waiting.tell, Err(error)));
+                due.push_back((waiting.tell, Err(error)));
                 return Ok(());
             }
             agreements.attempts = agreements.attempts.wrapping_add(1);
@@ -142,13 +143,14 @@ impl Section<'_> {
     }
 
     fn say(&mut self, to: Endpoint, ready: Ready) -> Result<(), Error> {
-        self.send_at_once(to, COLLECTIVES, &ready.to_bytes(), &[]).map(drop)
+        let header = &ready.to_bytes();
+        self.send_internal(SendCall { header, ..SendCall::new(to, COLLECTIVES) })
     }
 
     fn end_agreement(&mut self, matter: Matter, result: Result<u32, Error>) {
         let state = &mut self.session.state;
         let tell = state.agreements.end(matter, result.as_ref().ok().copied());
-        state.due.extend(tell.map(|tell| Due::Event(tell, result.map(drop))));
+        state.due.extend(tell.map(|tell| (tell, result.map(drop))));
     }
 
     /// Takes what another task, or the keeper, has said.

@@ -8,8 +8,8 @@ use std::slice::from_ref;
 
 use mpicore::collective::{
     Blocks, Buffer, CollectiveError, Exchange, Local, Member, Message, Operands, Order, Part,
-    Place, Schedule, Scratch, allgather, allgatherv, allreduce, alltoall, barrier, bcast, exscan,
-    gather, gatherv, reduce, reduce_scatter, scan, scatter, scatterv,
+    Place, Schedule, Scratch, allgather, allgatherv, allreduce, alltoall, barrier, bcast,
+    divided_bcast, exscan, gather, gatherv, reduce, reduce_scatter, scan, scatter, scatterv,
 };
 use mpicore::op::{ElementKind, Op, Predefined, UserOp, reduce_local};
 
@@ -309,12 +309,14 @@ impl Collective {
         let (need, is_direct) = (algorithm.need(), algorithm.metadata().name == "direct");
         let (unit, root) = (arguments.unit(), arguments.root.unwrap_or(0) as u32);
         let (operands, count) = (Operands::Input, (len / unit) as u64);
-        let equal = Blocks::Equal { count };
         let [some, others] = [some, others].map(Listed::of);
-        let own = some.counts.get(member.rank() as usize).copied().unwrap_or(0);
+        let (blocks, own) = match some.counts.get(member.rank() as usize) {
+            Some(own) => (some.blocks(), Some(*own)),
+            None => (Blocks::Equal { count }, Some(count)),
+        };
         let schedule = match xfer {
             Xfer::Barrier => Ok(barrier(member)),
-            Xfer::Broadcast if need == Need::Share => return divided_broadcast(member, root, len),
+            Xfer::Broadcast if need == Need::Share => divided_bcast(member, root, count),
             Xfer::Broadcast => bcast(member, root, count),
             Xfer::Allreduce if need == Need::Share => {
                 allreduce(member, count, operands, Exchange::Halves)
@@ -332,17 +334,14 @@ impl Collective {
                 let counts: Vec<_> = lens.iter().map(|len| (len / unit) as u64).collect();
                 reduce_scatter(member, &counts, operands)
             }
-            Xfer::Allgather if need == Need::Nothing => allgatherv(member, Some(count), equal),
-            Xfer::Allgather => allgather(member, Some(count), count),
-            Xfer::Allgatherv => allgatherv(member, Some(own), some.blocks()),
-            Xfer::Scatter if is_direct => scatterv(member, root, equal, Some(count)),
-            Xfer::Scatter => scatter(member, root, count, Some(count)),
-            Xfer::Scatterv => scatterv(member, root, some.blocks(), Some(own)),
-            Xfer::Gather if is_direct => gatherv(member, root, Some(count), equal),
-            Xfer::Gather => gather(member, root, Some(count), count),
-            Xfer::Gatherv => gatherv(member, root, Some(own), some.blocks()),
-            Xfer::Alltoall => alltoall(member, Some(equal), equal),
-            Xfer::Alltoallv => alltoall(member, Some(some.blocks()), others.blocks()),
+            Xfer::Allgather if need != Need::Nothing => allgather(member, Some(count), count),
+            Xfer::Allgather | Xfer::Allgatherv => allgatherv(member, own, blocks),
+            Xfer::Scatter if !is_direct => scatter(member, root, count, own),
+            Xfer::Scatter | Xfer::Scatterv => scatterv(member, root, blocks, own),
+            Xfer::Gather if !is_direct => gather(member, root, own, count),
+            Xfer::Gather | Xfer::Gatherv => gatherv(member, root, own, blocks),
+            Xfer::Alltoall => alltoall(member, Some(blocks), blocks),
+            Xfer::Alltoallv => alltoall(member, Some(blocks), others.blocks()),
             Xfer::Ambroadcast | Xfer::Amscatter => return Ok(Plan::new(Vec::new(), unit, 0)),
             Xfer::Amgather => {
                 let messages = answers(member, Buffer::Output, len);
@@ -379,32 +378,6 @@ impl Listed {
 /// The place of elements from `first` on.
 fn place(buffer: Buffer, first: usize, count: usize) -> Place {
     Place { buffer, part: Part::Elements { first: first as i64, count: count as u64 } }
-}
-
-/// A broadcast of long data: the root scatters parts, and the parts go around a ring. So nobody sends much more than the
-/// data once.
-fn divided_broadcast(member: Member<'_>, root: u32, len: usize) -> Result<Plan, CollectiveError> {
-    let (rank, size) = (member.rank() as usize, member.size() as usize);
-    let begin = |part: usize| part * (len / size) + part.min(len % size);
-    let parts: Vec<_> = (0..size).map(|part| begin(part)..begin(part + 1)).collect();
-    let parts = Listed::of(&parts);
-    let own = (rank != root as usize).then(|| parts.counts[rank]);
-    // The root has its input in its output, and the others get their part where it belongs.
-    let home = |Place { part, .. }: Place| match part {
-        Part::Elements { first, count } if own.is_some() => {
-            place(Buffer::Output, begin(rank) + first as usize, count as usize)
-        }
-        part => Place { buffer: Buffer::Output, part },
-    };
-    let mut rounds = owned(&scatterv(member, root, parts.blocks(), own)?);
-    for (messages, local) in &mut rounds {
-        local.clear();
-        for Message::Send { from: place, .. } | Message::Receive { into: place, .. } in messages {
-            *place = home(*place);
-        }
-    }
-    rounds.extend(owned(&allgatherv(member, None, parts.blocks())?));
-    Ok(Plan::new(rounds, 1, 0))
 }
 
 /// What the initiator of an active-message collective receives: a block of each member, itself included.

@@ -3,9 +3,9 @@
 use transport_lapi::TaskId;
 
 use crate::context::{Callback, Section};
-use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::state::{Fence, Operation};
+use crate::state::Fence;
+use crate::types::Endpoint;
 
 impl Section<'_> {
     /// Opens a fence region (PAMI_Fence_begin). Fences are possible inside of one only.
@@ -49,11 +49,8 @@ impl Section<'_> {
     fn fence(&mut self, target: Option<TaskId>, on_done: Callback) -> Result<(), Error> {
         self.check_region(true)?;
         self.session.begin_fence(target).map_err(|cause| self.failed(cause))?;
-        let task = self.task();
-        let number = self.session.state.operations.insert(Operation::new(task, Some(on_done)));
-        let fence =
-            Fence { target, awaited: self.session.state.operations.awaiting(target), number };
-        self.session.state.fences.push(fence);
+        let awaited = self.session.state.operations.awaiting(target);
+        self.session.state.fences.push(Fence { target, awaited, on_done });
         Ok(())
     }
 

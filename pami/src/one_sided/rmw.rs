@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use transport_lapi::{Next, Operation as LapiOperation, Rmw, RmwOp};
+use transport_lapi::{Operation as LapiOperation, Rmw, RmwOp};
 
 use crate::context::{Callback, CallbackOf, Section};
-use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::memory::RemoteMemory;
-use crate::state::{Due, Operation, ended};
-use crate::types::Value;
+use crate::state::at_end;
+use crate::types::{Endpoint, Value};
 
 /// How a variable is modified. All operations fetch, too: the value before is the result (PAMI_ATOMIC_FETCH).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,11 +86,9 @@ impl RmwCall {
         }
         let (modify, value) = (self.modify, self.value.bits());
         let test = self.test.map(|test| (test.bits(), modify.apply(test.bits(), value)));
-        match self.value.is_narrow() {
-            true => {
-                of(modify, value as i32, test.map(|(test, new)| (test as i32, new as i32))).into()
-            }
-            false => of(modify, value, test).into(),
+        match self.value.size() {
+            4 => of(modify, value as i32, test.map(|(test, new)| (test as i32, new as i32))).into(),
+            _ => of(modify, value, test).into(),
         }
     }
 }
@@ -106,7 +103,7 @@ impl Section<'_> {
     #[inline]
     pub fn rmw(&mut self, call: RmwCall) -> Result<(), Error> {
         self.core.check_endpoint(call.dest)?;
-        let size = if call.value.is_narrow() { 4 } else { 8 };
+        let size = call.value.size();
         if call.offset % size != 0 {
             return Err(Error::Unaligned { offset: call.offset, size });
         }
@@ -129,7 +126,8 @@ impl Section<'_> {
             // The result is here when the call returns.
             let before = self.session.rmw(rmw).map_err(|cause| self.failed(cause));
             let before = before.map(|bits| value.with(bits.unwrap_or(0)));
-            self.session.state.due.push_back(Due::Value(callback, before));
+            let tell: Callback = Box::new(move |section, _| callback(section, before));
+            self.session.state.due.push_back((tell, Ok(())));
             return Ok(());
         }
         let bits = Arc::new(AtomicI64::new(0));
@@ -137,9 +135,9 @@ impl Section<'_> {
         let tell: Callback = Box::new(move |section, result| {
             callback(section, result.map(|()| value.with(before.load(Ordering::Relaxed))));
         });
-        let number = self.session.state.operations.insert(Operation::new(target, Some(tell)));
-        let rmw = Rmw { prev: Some(bits), next: Next::Outcome(ended, number), ..rmw };
-        let begun = self.session.rmw(rmw);
-        begun.map(drop).or_else(|cause| self.fail([Some(number)], cause))
+        let number = self.begin(target, false, Some(tell));
+        let next = at_end(number);
+        let begun = self.session.rmw(Rmw { prev: Some(bits), next, ..rmw });
+        begun.map(drop).or_else(|cause| self.fail([number], cause))
     }
 }

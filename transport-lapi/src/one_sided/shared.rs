@@ -72,15 +72,26 @@ impl SharedMemory {
         }
     }
 
+    /// Returns the bytes, to be copied at any moment.
+    ///
+    /// # Errors
+    /// [`LapiError::Forked`].
+    pub fn bytes(&self) -> Result<SharedBytes<'_>, LapiError> {
+        self.part(0, self.len)
+    }
+
+    fn part(&self, offset: usize, len: usize) -> Result<SharedBytes<'_>, LapiError> {
+        let place = self.place(offset, len)?;
+        // SAFETY: inside the mapping, which `area` holds; AR1 of `crate::adapters::local::area`.
+        Ok(unsafe { SharedBytes::new(place, len) })
+    }
+
     /// Copies the bytes from `offset` on into `into`. Bytes that another task stores meanwhile may be old or new.
     ///
     /// # Errors
     /// [`LapiError::DataLen`] if the memory has not so many; [`LapiError::Forked`].
     pub fn read(&self, offset: usize, into: &mut [u8]) -> Result<(), LapiError> {
-        let place = self.place(offset, into.len())?;
-        // SAFETY: inside the mapping, which `area` holds; AR1 of `crate::adapters::local::area`.
-        let bytes = unsafe { SharedBytes::new(place, into.len()) };
-        bytes.load(RecvPart::of_slice(into));
+        self.part(offset, into.len())?.load(RecvPart::of_slice(into));
         fence(Ordering::Acquire);
         Ok(())
     }
@@ -90,10 +101,7 @@ impl SharedMemory {
     /// # Errors
     /// [`LapiError::DataLen`] if the memory has not so many; [`LapiError::Forked`].
     pub fn write(&self, offset: usize, from: &[u8]) -> Result<(), LapiError> {
-        let place = self.place(offset, from.len())?;
-        // SAFETY: as in `read`.
-        let bytes = unsafe { SharedBytes::new(place, from.len()) };
-        bytes.store(ForeignBytes::from_slice(from));
+        self.part(offset, from.len())?.store(ForeignBytes::from_slice(from));
         Ok(())
     }
 
@@ -120,7 +128,7 @@ impl SharedMemory {
         if place.addr() % size_of::<u64>() != 0 {
             return Err(LapiError::Unaligned { offset: offset as u64, size: 8 });
         }
-        // SAFETY: as in `read`, and aligned.
+        // SAFETY: as in `part`, and aligned.
         Ok(unsafe { AtomicU64::from_ptr(place.cast()) })
     }
 }

@@ -2,7 +2,9 @@
 //! between buffers.
 
 use super::{Actor, COUNTS, SIZES, elements, member, moved, unset};
-use crate::collective::{Blocks, Scratch, allgather, alltoall, bcast, gather, scatter};
+use crate::collective::{
+    Blocks, Scratch, allgather, alltoall, bcast, divided_bcast, gather, scatter,
+};
 
 /// Iterates over every size with every root and count.
 fn with_roots() -> impl Iterator<Item = (u32, u32, u64)> {
@@ -30,6 +32,19 @@ fn bcast_brings_the_roots_elements_to_all() {
             Actor::new(schedule, vec![], data).widths(1, width)
         };
         let expected = vec![elements(root, 0, 2 * count); size as usize];
+        assert_eq!(moved((0..size).map(actor).collect()), expected, "{size} {root} {count}");
+    }
+}
+
+#[test]
+fn divided_bcast_does_so_too() {
+    for (size, root, count) in with_roots() {
+        let actor = |rank| {
+            let schedule = divided_bcast(member(rank, size), root, count).unwrap();
+            let data = if rank == root { elements(root, 0, count) } else { unset(count) };
+            Actor::new(schedule, vec![], data)
+        };
+        let expected = vec![elements(root, 0, count); size as usize];
         assert_eq!(moved((0..size).map(actor).collect()), expected, "{size} {root} {count}");
     }
 }

@@ -5,7 +5,7 @@ use crate::ErrorClass;
 use crate::collective::inter::{self, InterMember, Root};
 use crate::collective::{
     Blocks, CollectiveError, Exchange, Member, Operands, Order, Schedule, allgather, allgatherv,
-    allreduce, alltoall, bcast, exscan, gather, gatherv, reduce, reduce_scatter,
+    allreduce, alltoall, bcast, divided_bcast, exscan, gather, gatherv, reduce, reduce_scatter,
     reduce_scatter_block, scan, scatter, scatterv,
 };
 
@@ -31,6 +31,7 @@ fn a_root_that_is_no_rank_is_refused() {
     let (me, error) = (member(0, 2), CollectiveError::Root { root: 2, size: 2 });
     let built = [
         bcast(me, 2, 0),
+        divided_bcast(me, 2, 0),
         gather(me, 2, Some(0), 0),
         gatherv(me, 2, Some(0), NONE),
         scatter(me, 2, 0, Some(0)),
@@ -94,6 +95,7 @@ fn more_elements_than_can_be_indexed_are_refused() {
     let once = CollectiveError::Count { count: TOO_MANY, blocks: 1 };
     for built in [
         bcast(me, 0, TOO_MANY),
+        divided_bcast(me, 0, TOO_MANY),
         allreduce(me, TOO_MANY, input, Exchange::Halves),
         scan(me, TOO_MANY, input),
         exscan(me, TOO_MANY, input),

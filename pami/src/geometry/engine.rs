@@ -8,19 +8,18 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
 
 use mpicore::collective::{Local, Message, Part, Place};
 use parking_lot::Mutex;
-use transport_lapi::{ForeignBytes, Ranges, Sink, TaskId};
+use transport_lapi::{Ranges, TaskId};
 
+use super::Geometry;
+use super::call::{Plan, Reduction};
 use crate::algorithm::{Algorithm, Xfer};
-use crate::context::{CallbackOf, Section};
-use crate::endpoint::Endpoint;
+use crate::context::{Callback, CallbackOf};
 use crate::error::Error;
-use crate::geometry::Use;
-use crate::geometry::call::{Plan, Reduction};
 use crate::packet::{bytes_of, words_of};
+use crate::types::Endpoint;
 
 /// What is called when a collective has ended on this member.
 pub type CollectiveCallback = CallbackOf<Finished>;
@@ -90,13 +89,13 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Notes that a task is lost or purged. Returns the collectives that end with it.
-    pub fn lose(&mut self, lost: TaskId) -> Vec<Running> {
+    /// Notes that a task is lost or purged. Returns whom to tell.
+    pub fn lose(&mut self, lost: TaskId) -> Vec<Callback> {
         self.lost.insert(lost);
         let needs = |(_, running): &(&Key, &Running)| running.needs(lost);
         let keys: Vec<_> = self.running.iter().filter(needs).map(|(key, _)| *key).collect();
         keys.iter().for_each(|key| self.inbox.drop_all(*key));
-        keys.iter().filter_map(|key| self.running.remove(key)).collect()
+        keys.iter().filter_map(|key| self.running.remove(key)).map(Running::into_end).collect()
     }
 }
 
@@ -142,45 +141,10 @@ impl Inbox {
     }
 }
 
-/// What remains to be done when a collective has ended.
-pub(crate) struct End {
-    pub geometry: Use,
-    /// The size, if it is to be recorded.
-    pub recorded: Option<u64>,
-    pub begun: Instant,
-    /// The parts of the output that are results.
-    pub results: Vec<Range<usize>>,
-    pub output: Option<Sink>,
-    pub on_done: Option<CollectiveCallback>,
-}
-
-impl End {
-    /// Gives the results of a collective to whoever wants them.
-    pub fn finish(self, section: &mut Section<'_>, result: Result<(Algorithm, Vec<u8>), Error>) {
-        let Self { geometry, recorded, begun, results, output, on_done } = self;
-        let finished = result.map(|(algorithm, bytes)| {
-            if let Some(size) = recorded {
-                geometry.0.record(algorithm, size, begun.elapsed());
-            }
-            if let Some(mut output) = output {
-                for part in results.into_iter().filter(|part| !part.is_empty()) {
-                    output.store(part.start, ForeignBytes::from_slice(&bytes[part]));
-                }
-            }
-            Finished { output: bytes, algorithm }
-        });
-        // The callback may destroy the geometry.
-        drop(geometry);
-        match on_done {
-            Some(on_done) => on_done(section, finished),
-            None => section.note_failure(finished.map(drop)),
-        }
-    }
-}
-
 /// A collective that has begun.
 pub(crate) struct Running {
     pub key: Key,
+    pub geometry: Geometry,
     pub algorithm: Algorithm,
     pub plan: Plan,
     pub op: Option<Reduction>,
@@ -190,13 +154,20 @@ pub(crate) struct Running {
     pub awaited: Vec<(u32, Place)>,
     /// What follows them.
     pub local: Vec<Local>,
-    pub end: End,
+    /// What gets the output.
+    pub on_end: CallbackOf<(Algorithm, Vec<u8>)>,
 }
 
 impl Running {
+    /// What is called when it has ended.
+    pub fn into_end(self) -> Callback {
+        let Self { algorithm, buffers: [_, output, _], on_end, .. } = self;
+        Box::new(move |section, result| on_end(section, result.map(|()| (algorithm, output))))
+    }
+
     /// Whether a task has a member.
     pub fn needs(&self, task: TaskId) -> bool {
-        self.end.geometry.0.members().iter().any(|member| member.task() == task)
+        self.geometry.leader_of(task).is_some()
     }
 
     /// Where a place is in its buffer.
@@ -262,7 +233,7 @@ impl Running {
     }
 
     fn member(&self, rank: u32) -> Endpoint {
-        self.end.geometry.0.members()[rank as usize]
+        self.geometry.members()[rank as usize]
     }
 
     /// Takes the next message for a receive, if it is here.

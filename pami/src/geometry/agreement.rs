@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use transport_lapi::TaskId;
 
+use super::{Geometries, Geometry, Matter};
 use crate::context::Callback;
-use crate::endpoint::Endpoint;
-use crate::geometry::{Geometries, Geometry, Matter};
 use crate::packet::{bytes_of, words_of};
+use crate::types::Endpoint;
 
 /// What a task tells the keeper, and what that answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
