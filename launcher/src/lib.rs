@@ -32,7 +32,6 @@ mod io;
 pub mod job;
 mod report;
 pub mod testing;
-#[expect(dead_code, reason = "what reads and writes it is built on it")]
 mod trace;
 
 use std::process::ExitCode;
