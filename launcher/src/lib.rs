@@ -14,7 +14,8 @@
 //!   ├── hang    deadlock, stall, standstill
 //!   ├── host    processes, processors, clean-up
 //!   ├── io      output and input
-//!   └── exits   which rank failed first; pure
+//!   ├── exits   which rank failed first; pure
+//!   └── trace   what ranks have recorded
 //!
 //!  testing      runs a test of several ranks, for `#[mpj::test]`
 //! ```
@@ -31,6 +32,7 @@ mod io;
 pub mod job;
 mod report;
 pub mod testing;
+mod trace;
 
 use std::process::ExitCode;
 

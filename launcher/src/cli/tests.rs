@@ -7,7 +7,9 @@ use transport_lapi::config::{BackendChoice, SETTINGS};
 
 use super::*;
 use crate::job::{App, Export};
-use crate::job::{BindTo, Binding, InputChoice, MapBy, OnFailure, OutputChoice, Vigilance};
+use crate::job::{
+    BindTo, Binding, InputChoice, MapBy, OnFailure, OutputChoice, TraceChoice, Vigilance,
+};
 
 fn words(line: &str) -> Vec<OsString> {
     line.split_whitespace().map(OsString::from).collect()
@@ -81,6 +83,23 @@ fn a_job_is_watched_from_its_start_or_while_it_runs() {
     assert_eq!(watched("--watch 77"), Some(Watched { launcher: 77, every: None }));
     assert_eq!(watched("--watch ./77"), None);
     assert_eq!(watched("-n 1 --watch 77 : -n 1 prog"), None);
+}
+
+#[test]
+fn a_job_of_one_host_can_be_recorded() {
+    let choice = |line| parse(line).expect("legal").trace.map(|choice| *choice);
+    let usual = TraceChoice { file: "f".into(), memory: 64 << 20 };
+    assert_eq!(choice("--trace f p"), Some(usual.clone()));
+    let more = TraceChoice { memory: 1 << 30, ..usual };
+    assert_eq!(choice("--trace f --trace-memory 1G p"), Some(more));
+    assert_eq!(choice("p"), None);
+    for wrong in ["1", "1023K", "65G", "much"] {
+        let (kind, text) = refusal(&format!("--trace f --trace-memory {wrong} p"));
+        assert_eq!(kind, ErrorKind::ValueValidation);
+        assert!(text.contains("a number of bytes from 1M to 64G"), "{text}");
+    }
+    assert_eq!(refusal("--trace-memory 1M p").0, ErrorKind::MissingRequiredArgument);
+    assert!(refusal("--trace f --hosts a:1,b:1 p").1.contains("--trace is for jobs of one host"));
 }
 
 #[test]

@@ -1,0 +1,124 @@
+//! What the ranks of a job have recorded, as the viewer's file and the profile take it: `mpjrun --trace`.
+//!
+//! ```text
+//!  memories   the memory of each rank, made when it starts, read when all have ended
+//!     │
+//!  collect    records of ranks, which are claims, become calls
+//!   └─ pairs   which receive got which send
+//!     │
+//!  perfetto   writes the viewer's file
+//!   └─ proto   in the encoding of Protocol Buffers
+//! ```
+
+mod collect;
+mod memories;
+mod pairs;
+mod perfetto;
+mod proto;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+pub(crate) use memories::Memories;
+pub use memories::TraceChoice;
+
+/// What the ranks of a job have recorded.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Trace {
+    pub(crate) ranks: Vec<RankTrace>,
+}
+
+/// What one rank has recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RankTrace {
+    /// Its number in MPI_COMM_WORLD.
+    pub(crate) rank: u32,
+    pub(crate) host: String,
+    /// One for each thread that called, in the order of their first calls.
+    pub(crate) threads: Vec<ThreadTrace>,
+}
+
+/// What one thread of a rank has recorded.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ThreadTrace {
+    /// In the order in which they began. A call that had not ended when the job did has no end.
+    pub(crate) calls: Vec<Call>,
+    /// How many calls were not recorded because the memory was full.
+    pub(crate) lost: u64,
+}
+
+/// A call, or a span of the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Call {
+    /// "MPI_Send" in C, "send" in mpj, or the program's own name of a span.
+    pub(crate) name: Arc<str>,
+    pub(crate) kind: Kind,
+    /// "src/main.rs:12", or nothing for C.
+    pub(crate) place: Option<Arc<str>>,
+    /// Nanoseconds since the job began.
+    pub(crate) start: u64,
+    pub(crate) end: Option<u64>,
+    /// A number of the communicator that is the same on all its ranks.
+    pub(crate) communicator: Option<u32>,
+    /// The peer as a rank of the world: destination, source that was received from, or root.
+    pub(crate) peer: Option<u32>,
+    pub(crate) tag: Option<i32>,
+    /// Bytes that this rank sends or receives in this call.
+    pub(crate) bytes: u64,
+    /// Pairs a send with its receive, which have the same number, if that is known. A wait has the number of the receive
+    /// that it ended, if it ended one. A call that sends and receives has that of the message that it received.
+    pub(crate) message: Option<u64>,
+    /// Of collective calls: which call on this communicator it is, the same on all its ranks.
+    pub(crate) sequence: Option<u64>,
+}
+
+/// What a call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Send,
+    Receive,
+    /// Sends and receives.
+    Exchange,
+    Wait,
+    Probe,
+    Collective,
+    OneSided,
+    File,
+    /// A part of the program that it has named itself.
+    Span,
+    Other,
+}
+
+/// A trace with what its calls alone do not say.
+#[derive(Debug, Default)]
+struct Collected {
+    trace: Trace,
+    /// The messages of which both ends are known.
+    flows: Vec<Flow>,
+}
+
+impl Collected {
+    /// Returns a call that there is.
+    fn call(&mut self, CallAt { rank, thread, call }: CallAt) -> &mut Call {
+        &mut self.trace.ranks[rank].threads[thread].calls[call]
+    }
+}
+
+/// A message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Flow {
+    number: u64,
+    /// The call that sent it.
+    from: CallAt,
+    /// The call at whose end it was received.
+    to: CallAt,
+}
+
+/// Where a call is in a trace: places in the lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct CallAt {
+    rank: usize,
+    thread: usize,
+    call: usize,
+}

@@ -1,0 +1,167 @@
+//! Programs in C that are recorded: compiled with what an installation contains, run with `--trace`, and judged by the file
+//! that is written. Without a C compiler the tests say so and pass.
+
+#![expect(clippy::print_stderr, reason = "tests say why they are skipped")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use mpj_harness::{Launch, Shown, command, libmpi, libmpi_trace, mpjrun_path};
+use mpj_install::{Built, install};
+use tempfile::TempDir;
+
+/// What a rank of the ring does in each round; in the end the rank that the argument names is killed.
+const PROGRAM: &str = r#"
+#include <mpi.h>
+#include <signal.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    int rank, size, got, flag;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm half;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    int own, others;
+    MPI_Comm_rank(half, &own);
+    MPI_Comm_size(half, &others);
+    MPI_Request kept;
+    MPI_Send_init(&rank, 1, MPI_INT, (rank + 1) % size, 9, MPI_COMM_WORLD, &kept);
+    for (int round = 0; round < 5; round++) {
+        MPI_Request both[2];
+        MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, half, &both[0]);
+        MPI_Isend(&round, 1, MPI_INT, (own + 1) % others, round, half, &both[1]);
+        MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+        MPI_Sendrecv(&rank, 1, MPI_INT, rank ^ 1, 5, &got, 1, MPI_INT, rank ^ 1, 5, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        MPI_Message found;
+        MPI_Send(&rank, 1, MPI_INT, rank ^ 1, 6, MPI_COMM_WORLD);
+        MPI_Mprobe(MPI_ANY_SOURCE, 6, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+        MPI_Mrecv(&got, 1, MPI_INT, &found, MPI_STATUS_IGNORE);
+        MPI_Start(&kept);
+        MPI_Recv(&got, 1, MPI_INT, (rank + size - 1) % size, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&kept, MPI_STATUS_IGNORE);
+        MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        MPI_Allreduce(MPI_IN_PLACE, &got, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    }
+    MPI_Pcontrol(2);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (argc > 1 && rank == atoi(argv[1]))
+        raise(SIGKILL);
+    if (argc > 1)
+        MPI_Recv(&got, 1, MPI_INT, atoi(argv[1]), 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Request_free(&kept);
+    MPI_Comm_free(&half);
+    return MPI_Finalize();
+}
+"#;
+const RANKS: usize = 4;
+/// Messages of each rank: in each round one in its half, in the exchange, after a look for it, and in the ring.
+const MESSAGES: usize = 5 * 4;
+
+/// An installation, and a program that was compiled with it.
+struct Installed {
+    folder: TempDir,
+    program: PathBuf,
+}
+
+impl Installed {
+    /// `None`, after a word about it, if there is no compiler.
+    fn new() -> Option<Self> {
+        let found = Command::new("cc").arg("--version").stdout(Stdio::null()).status();
+        if !found.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: there is no C compiler called cc");
+            return None;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let built = Built { library: libmpi(), trace: libmpi_trace(), mpjrun: mpjrun_path() };
+        install(&built, &folder.path().join("prefix")).expect("everything was built");
+        let [source, program] = ["program.c", "program"].map(|name| folder.path().join(name));
+        fs::write(&source, PROGRAM).expect("a file");
+        let compiler = command(folder.path().join("prefix/bin/mpicc"));
+        compiler
+            .args(["-Wall", "-Werror"])
+            .args([&source])
+            .args(["-o"])
+            .args([&program])
+            .expect_quiet();
+        Some(Self { folder, program })
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("trace")
+    }
+
+    fn job(&self, options: &[&str]) -> Launch {
+        let job = command(self.folder.path().join("prefix/bin/mpiexec"));
+        job.args(["-n", &RANKS.to_string(), "--trace"])
+            .args([&self.file()])
+            .args(options)
+            .args([&self.program])
+    }
+}
+
+#[test]
+fn calls_and_messages_are_shown() {
+    let Some(installed) = Installed::new() else { return };
+    let said = installed.job(&[]).expect(0).stderr;
+    assert!(said.starts_with("mpjrun: ") && said.contains("calls; open it at"), "{said}");
+    let shown = Shown::read(&installed.file());
+    assert_eq!(shown.tracks[1..], ["rank 0", "rank 1", "rank 2", "rank 3"]);
+    for (name, of_rank) in [
+        ("MPI_Init", 1),
+        ("MPI_Comm_split", 1),
+        ("MPI_Irecv", 5),
+        ("MPI_Waitall", 5),
+        ("MPI_Sendrecv", 5),
+        ("MPI_Mrecv", 5),
+        ("MPI_Start", 5),
+        ("MPI_Allreduce", 5),
+        ("MPI_Iprobe", 0),
+        ("MPI_Pcontrol(2)", 1),
+        ("MPI_Finalize", 1),
+    ] {
+        assert_eq!(shown.calls(name), RANKS * of_rank, "{name}: {:?}", shown.calls);
+    }
+    assert!(shown.messages.values().all(|ends| *ends == 2), "{:?}", shown.messages);
+    assert_eq!(shown.messages.len(), RANKS * MESSAGES);
+}
+
+#[test]
+fn what_a_killed_rank_has_recorded_is_shown() {
+    let Some(installed) = Installed::new() else { return };
+    let job = installed.job(&[]).args(["2"]);
+    job.expect(137).says("calls; open it at");
+    let shown = Shown::read(&installed.file());
+    assert_eq!(shown.tracks.len(), 1 + RANKS);
+    assert_eq!((shown.calls("MPI_Allreduce"), shown.calls("MPI_Finalize")), (RANKS * 5, 0));
+    assert_eq!(shown.messages.len(), RANKS * MESSAGES);
+}
+
+#[test]
+fn without_a_trace_nothing_is_recorded() {
+    let Some(installed) = Installed::new() else { return };
+    let job = command(installed.folder.path().join("prefix/bin/mpiexec")).args(["-n", "2"]);
+    job.args([&installed.program]).expect_quiet();
+    // The library passes calls on where it is loaded for another reason.
+    let library = installed.folder.path().join("prefix/lib/libmpj_trace.so");
+    let job = command(installed.folder.path().join("prefix/bin/mpiexec")).args(["-n", "2"]);
+    job.env("LD_PRELOAD", &library).args([&installed.program]).expect_quiet();
+    assert!(!installed.file().exists());
+}
+
+/// Prints what a record costs.
+#[test]
+#[ignore = "measures; run it with --release -- --ignored --nocapture"]
+fn what_a_record_costs() {
+    let Some(installed) = Installed::new() else { return };
+    let folder = installed.folder.path();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cost.c");
+    let compiler = command(folder.join("prefix/bin/mpicc")).args(["-O2", source, "-o"]);
+    compiler.args([&folder.join("cost")]).expect_quiet();
+    let job = command(folder.join("prefix/bin/mpiexec"));
+    let job = job.args(["-n", "1", "--trace-memory", "4G", "--trace"]).args([&installed.file()]);
+    eprintln!("{}", job.args([&folder.join("cost")]).expect(0).stdout);
+}
