@@ -370,6 +370,18 @@ impl Window {
             }
             _ => {}
         }
+        self.begin_by_message(form, work, into, (target.rank, displacement, &shape))
+    }
+
+    /// Begins an operation by one message, which has its data.
+    fn begin_by_message(
+        &self,
+        form: Form,
+        Work { kind, data, .. }: Work<'_>,
+        into: Option<Sink>,
+        (rank, displacement, shape): (u32, i64, &Shape),
+    ) -> Result<Started, Error> {
+        let window = &self.0;
         let words = shape.words()?;
         let len = data.iter().map(Source::len).sum();
         let mut message = Head::new(kind, 0, displacement).message(&words, len);
@@ -377,8 +389,7 @@ impl Window {
         let is_fetch = into.is_some();
         let (request, ending) = match form.has_request && is_fetch {
             true => {
-                let (device, peer) =
-                    (window.communicator.device(), self.group().job_rank(target.rank)?);
+                let (device, peer) = (window.communicator.device(), self.group().job_rank(rank)?);
                 let context = window.communicator.context();
                 let (request, ending) = device.begin_with(Call::Rget, context, 0, peer as usize)?;
                 (Some(request), Some(ending))
@@ -387,18 +398,18 @@ impl Window {
         };
         let fetch = is_fetch.then_some(Fetch { into, ending });
         let mut answers = is_fetch;
-        let number = self.admit(form, target.rank, message.len(), |state, number| {
-            let peer = &mut state.peers[target.rank as usize];
+        let number = self.admit(form, rank, message.len(), |state, number| {
+            let peer = &mut state.peers[rank as usize];
             peer.open.extend(is_fetch.then_some(number));
             // The answer to another one is under way otherwise, or this is one of many.
             answers |= peer.done + 1 == number;
             if answers {
                 (peer.asked, peer.is_open) = (number, false);
             }
-            state.gets.extend(fetch.map(|fetch| ((target.rank, number), fetch)));
+            state.gets.extend(fetch.map(|fetch| ((rank, number), fetch)));
         })?;
         Head::set_number(&mut message, number, answers && !is_fetch);
-        window.post(target.rank, message)?;
+        window.post(rank, message)?;
         if is_fetch { Ok(request) } else { self.ended(form) }
     }
 
