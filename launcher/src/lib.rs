@@ -15,7 +15,8 @@
 //!   ├── host    processes, processors, clean-up
 //!   ├── io      output and input
 //!   ├── exits   which rank failed first; pure
-//!   └── trace   what ranks have recorded
+//!   ├── trace   what ranks have recorded
+//!   └── profile where they spent their time, made of that; pure
 //!
 //!  testing      runs a test of several ranks, for `#[mpj::test]`
 //! ```
@@ -30,9 +31,11 @@ mod hang;
 mod host;
 mod io;
 pub mod job;
+#[cfg_attr(not(test), expect(dead_code, reason = "the option that asks for it is built on it"))]
+mod profile;
 mod report;
 pub mod testing;
-#[expect(dead_code, reason = "what reads and writes it is built on it")]
+#[cfg_attr(not(test), expect(dead_code, reason = "what records it is built on it"))]
 mod trace;
 
 use std::process::ExitCode;

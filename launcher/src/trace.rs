@@ -68,3 +68,29 @@ pub(crate) enum Kind {
     Span,
     Other,
 }
+
+/// A trace with what its calls alone do not say.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    pub(crate) trace: Trace,
+    /// The messages of which both ends are known.
+    pub(crate) flows: Vec<Flow>,
+}
+
+/// A message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Flow {
+    pub(crate) number: u64,
+    /// The call that sent it.
+    pub(crate) from: CallAt,
+    /// The call at whose end it was received.
+    pub(crate) to: CallAt,
+}
+
+/// Where a call is in a trace: places in the lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CallAt {
+    pub(crate) rank: usize,
+    pub(crate) thread: usize,
+    pub(crate) call: usize,
+}
