@@ -65,11 +65,11 @@ const BENCH: Tool = Tool {
         "--bin=mpj-bench-ucx",
     ],
 };
-/// The installer, with the library and the launcher.
+/// The installer, with the libraries and the launcher.
 const INSTALL: Tool = Tool {
     package: "mpj-install",
     program: "mpj-install",
-    needs: &["-pmpj-libmpi", "--lib", "-pmpj-launcher", "--bin=mpjrun"],
+    needs: &["-pmpj-libmpi", "-pmpj-libmpi-trace", "--lib", "-pmpj-launcher", "--bin=mpjrun"],
 };
 
 /// The command line of `cargo mpj run`.

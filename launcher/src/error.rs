@@ -43,6 +43,14 @@ pub enum LaunchError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The file of `--trace` cannot be created.
+    #[error("--trace {}: {source}", path.display())]
+    Trace {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// `--watch` names a process whose job cannot be watched.
     #[error("--watch {launcher}: {reason}")]
     NotWatchable {
@@ -149,6 +157,7 @@ impl LaunchError {
             Self::WorkingFolder { .. }
             | Self::CurrentFolder { .. }
             | Self::OutputFile { .. }
+            | Self::Trace { .. }
             | Self::NotWatchable { .. }
             | Self::NoSuchReader { .. }
             | Self::UnsetVariable { .. }

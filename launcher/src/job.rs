@@ -43,6 +43,7 @@ mod worlds;
 
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -59,17 +60,20 @@ use crate::exits::{ExitLog, Verdict};
 use crate::hang::snapshot::Snapshot;
 use crate::hang::watcher::{Occasion, Watcher};
 use crate::host::local::RankEvent;
+use crate::host::machine::host_name;
 use crate::host::orphans::GIVE_UP;
 use crate::host::rank::Pauses;
 use crate::io::output::{Delivery, Printer, Stream, Transcript};
 use crate::io::stdin::{FOREGROUND_CHECK, Forwarded, Forwarding, Interest};
 use crate::report;
+use crate::trace::Memories;
 
 pub use crate::hang::watcher::Vigilance;
 pub use crate::host::binding::{BindTo, Binding, MapBy};
 pub use crate::io::output::OutputChoice;
 pub use crate::io::stdin::InputChoice;
 
+pub use crate::trace::TraceChoice;
 pub use hosts::{Deal, HostSlots, Hosts, Starter};
 pub use spec::{App, Export, JobSpec, OnFailure};
 
@@ -205,6 +209,8 @@ struct Job {
     spawner: Option<Spawner>,
     names: Names,
     watching: Watching,
+    /// Where the ranks record their calls, if they do.
+    traces: Option<Rc<Memories>>,
 }
 
 /// What a job that has been started consists of, beside its description.
@@ -216,11 +222,12 @@ struct Parts {
     signals: Signals,
     watcher: Watcher,
     spawner: Option<Spawner>,
+    traces: Option<Rc<Memories>>,
 }
 
 impl Job {
     fn new(spec: &JobSpec, deliveries: Vec<Delivery>, parts: Parts) -> Self {
-        let Parts { exit_log, ranks, printer, input, signals, watcher, spawner } = parts;
+        let Parts { exit_log, ranks, printer, input, signals, watcher, spawner, traces } = parts;
         let seat = |(rank, delivery): (usize, Delivery)| {
             // Ranks that were not started, since one before them had failed, are gone.
             let is_gone = !exit_log.records()[rank].was_started();
@@ -246,6 +253,7 @@ impl Job {
             spawner,
             names: Names::new(),
             watching: Watching::of(spec),
+            traces,
         }
     }
 
@@ -263,6 +271,9 @@ impl Job {
         self.judge_at_end();
         if self.prints_stats {
             self.printer.say(&report::stats(&self.exit_log));
+        }
+        if let Some(traces) = self.traces.take() {
+            self.printer.say(&format!("mpjrun: {}\n", traces.finish(&host_name())));
         }
         self.flush()?;
         self.ranks.leave();

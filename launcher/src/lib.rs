@@ -35,7 +35,6 @@ pub mod job;
 mod profile;
 mod report;
 pub mod testing;
-#[cfg_attr(not(test), expect(dead_code, reason = "what records it is built on it"))]
 mod trace;
 
 use std::process::ExitCode;

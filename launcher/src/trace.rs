@@ -1,6 +1,27 @@
 //! What the ranks of a job have recorded, as the viewer's file and the profile take it: `mpjrun --trace`.
+//!
+//! ```text
+//!  memories   the memory of each rank, made when it starts, read when all have ended
+//!     │
+//!  collect    records of ranks, which are claims, become calls
+//!   └─ pairs   which receive got which send
+//!     │
+//!  perfetto   writes the viewer's file
+//!   └─ proto   in the encoding of Protocol Buffers
+//! ```
+
+mod collect;
+mod memories;
+mod pairs;
+mod perfetto;
+mod proto;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
+
+pub(crate) use memories::Memories;
+pub use memories::TraceChoice;
 
 /// What the ranks of a job have recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -75,6 +96,13 @@ pub(crate) struct Collected {
     pub(crate) trace: Trace,
     /// The messages of which both ends are known.
     pub(crate) flows: Vec<Flow>,
+}
+
+impl Collected {
+    /// Returns a call that there is.
+    fn call(&mut self, CallAt { rank, thread, call }: CallAt) -> &mut Call {
+        &mut self.trace.ranks[rank].threads[thread].calls[call]
+    }
 }
 
 /// A message.

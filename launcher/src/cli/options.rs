@@ -15,7 +15,7 @@ use super::distribution::{Means, Wish, distribute};
 use super::hosts::{self, HostList};
 use super::values::{
     Words, backend_parser, command_words, context_count, count_per_host, export_parser, fanout,
-    input, output_parser, rank_count, seconds, universe,
+    input, output_parser, rank_count, seconds, trace_memory, universe,
 };
 use super::variables;
 use super::watch::Watched;
@@ -23,7 +23,7 @@ use crate::cli::info::Asked;
 use crate::io::block::rhythm;
 use crate::job::{
     App, BindTo, Binding, Deal, Export, Hosts, InputChoice, JobSpec, MapBy, OnFailure,
-    OutputChoice, Vigilance,
+    OutputChoice, TraceChoice, Vigilance,
 };
 
 /// Options of a job with its first program.
@@ -67,6 +67,9 @@ pub(super) struct ProgramOptions {
 /// The note about options of other launchers that have no effect.
 const NEEDLESS: &str =
     "--oversubscribe, --allow-run-as-root, --genvall, --genvlist and --mca change nothing here";
+
+/// The most memory that each rank records in, without `--trace-memory`.
+const TRACE_MEMORY: u64 = 64 << 20;
 
 /// Options of the job as a whole.
 #[derive(Debug, Clone, Args)]
@@ -156,6 +159,12 @@ pub(super) struct WholeJob {
     /// Print at the end how many messages each protocol carried
     #[arg(long)]
     stats: bool,
+    /// Record the calls of all ranks with their times and messages, and write them to FILE for the viewer Perfetto
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// The most memory that each rank records in, with suffix K, M or G; 64M if not given
+    #[arg(long, value_name = "BYTES", value_parser = trace_memory, requires = "trace")]
+    trace_memory: Option<u64>,
     /// Show now and then what each rank does, what it sends, and its memory; with the number of a process of mpjrun in
     /// place of PROGRAM, of the job that it runs
     #[arg(long)]
@@ -251,6 +260,9 @@ impl WholeJob {
                         .into(),
                 );
             }
+            _ if hosts.is_some() && self.trace.is_some() => {
+                return Err("--trace is for jobs of one host".into());
+            }
             Some(universe) if universe < ranks => {
                 return Err(format!("--universe {universe} has no room for {ranks} ranks"));
             }
@@ -322,6 +334,10 @@ impl WholeJob {
             vigilance,
             stats: self.stats,
             watch: self.watch.then(|| self.watch_every.unwrap_or_else(|| rhythm(stderr()))),
+            trace: self.trace.map(|file| {
+                let memory = self.trace_memory.unwrap_or(TRACE_MEMORY);
+                Box::new(TraceChoice { file, memory })
+            }),
             hosts: None,
             copies: self.copy,
             notes: Vec::new(),

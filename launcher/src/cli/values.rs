@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use transport_lapi::adapter::MAX_TASKS;
 use transport_lapi::adapters::{MAX_CONTEXTS, MAX_PLACES_PER_HOST, MAX_TASKS_PER_HOST};
-use transport_lapi::config::{BackendChoice, Keyword};
+use transport_lapi::bootstrap::trace;
+use transport_lapi::config::{self, BackendChoice, Keyword};
 
 use crate::job::{Export, InputChoice, OutputChoice};
 
@@ -108,6 +109,13 @@ pub(super) struct Words(pub(super) Vec<String>);
 pub(super) fn command_words(text: &str) -> Result<Words, String> {
     let words = shell_words::split(text).map_err(|_| "a quote is not closed".to_owned())?;
     if words.is_empty() { Err("it names no program".to_owned()) } else { Ok(Words(words)) }
+}
+
+/// Parses `--trace-memory`.
+pub(super) fn trace_memory(text: &str) -> Result<u64, String> {
+    let bytes = config::byte_count(text).map(|bytes| bytes as u64);
+    let legal = bytes.filter(|bytes| (trace::LEAST..=trace::MOST).contains(bytes));
+    legal.ok_or_else(|| "a number of bytes from 1M to 64G, with suffix K, M or G".to_owned())
 }
 
 /// Parses `--stdin`.

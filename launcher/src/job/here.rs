@@ -1,5 +1,7 @@
 //! Starts a job whose ranks all run on this host.
 
+use std::rc::Rc;
+
 use rustix::process::Signal;
 use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
@@ -18,13 +20,15 @@ use crate::host::machine::host_name;
 use crate::host::orphans::Orphans;
 use crate::io::output::Printer;
 use crate::io::stdin;
+use crate::trace::Memories;
 
 /// Starts the job, and returns it running.
 pub(super) fn start(spec: &JobSpec) -> Result<Job, LaunchError> {
-    let prepared = spawn::check(spec, (0..spec.ranks()).collect())?;
+    let mut prepared = spawn::check(spec, (0..spec.ranks()).collect())?;
     // Files are opened before signals are blocked, so that a signal ends an open that hangs.
     let limit = DescriptorLimit::raise();
     let deliveries = spec.output.deliveries(0..spec.ranks())?;
+    let traces = spec.trace.as_deref().map(Memories::begin).transpose()?.map(Rc::new);
     keep_children_waitable();
     let signals = block_signals()?;
     let orphans = Orphans::adopt();
@@ -32,6 +36,7 @@ pub(super) fn start(spec: &JobSpec) -> Result<Job, LaunchError> {
     let (inputs, input) = stdin::for_ranks(spec.input, spec.ranks())
         .map_err(|source| LaunchError::System { action: "forward standard input", source })?;
     let (job, mask) = (spawn::job_name(), signals.mask_before());
+    prepared.record(traces.clone());
     let Started { ranks, segment } = prepared.start(&job, &limit, mask, inputs, None)?;
     let mut printer = Printer::new(spec.output.is_exact(spec.ranks()));
     for note in &spec.notes {
@@ -46,9 +51,10 @@ pub(super) fn start(spec: &JobSpec) -> Result<Job, LaunchError> {
         printer.say(&format!("mpjrun: {line}\n"));
     }
     let exit_log = ExitLog::new(start, host_name(), spec.ranks(), pids);
-    let spawner = Some(Spawner { spec: spec.clone(), job, segment, limit, mask });
+    let spawner = Spawner { spec: spec.clone(), job, segment, limit, mask, traces: traces.clone() };
+    let spawner = Some(spawner);
     let ranks = Box::new(ranks);
-    let parts = Parts { exit_log, ranks, printer, input, signals, watcher, spawner };
+    let parts = Parts { exit_log, ranks, printer, input, signals, watcher, spawner, traces };
     Ok(Job::new(spec, deliveries, parts))
 }
 

@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::rc::Rc;
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
@@ -30,6 +31,7 @@ use crate::host::binding::{BindTo, Binding, Placement, Topology};
 use crate::host::rank::Rank;
 use crate::io::stdin::InputChoice;
 use crate::job::{App, Export, JobSpec, OnFailure};
+use crate::trace::Memories;
 
 /// The processes and descriptors of a job that has been started.
 pub(crate) struct Started {
@@ -60,6 +62,8 @@ pub(crate) struct Prepared<'a> {
     here: Vec<usize>,
     /// Where they run, by their places in `here`.
     pub(crate) placement: Placement,
+    /// Where the ranks record their calls, if they do.
+    traces: Option<Rc<Memories>>,
 }
 
 /// One program of the job.
@@ -85,7 +89,7 @@ pub(crate) fn check(spec: &JobSpec, here: Vec<usize>) -> Result<Prepared<'_>, La
     let programs = programs.collect::<Result<Vec<_>, LaunchError>>()?;
     check_reader(spec)?;
     let placement = place(spec.binding, here.len())?;
-    Ok(Prepared { spec, programs, here, placement })
+    Ok(Prepared { spec, programs, here, placement, traces: None })
 }
 
 /// Checks that the job has the rank that gets the standard input.
@@ -173,6 +177,11 @@ impl<'a> Program<'a> {
 }
 
 impl<'a> Prepared<'a> {
+    /// Has the ranks record their calls in these memories.
+    pub(crate) fn record(&mut self, traces: Option<Rc<Memories>>) {
+        self.traces = traces;
+    }
+
     /// Every rank of this host with its program, in order.
     pub(crate) fn ranks(&self) -> impl Iterator<Item = (usize, &Program<'a>)> {
         let programs = self.programs.iter();
@@ -244,11 +253,13 @@ impl<'a> Prepared<'a> {
                     None => command.env_remove(name),
                 };
             }
+            let trace = self.trace(task, &mut command).map_err(failed)?;
             let processors = self.placement.processors(place);
             if table.is_some() {
                 command.env(NO_HANDLERS, "1");
             }
-            prepare(&mut command, descriptors, limit, mask, processors);
+            let trace = trace.as_ref().map(AsFd::as_fd);
+            prepare(&mut command, descriptors, trace, limit, mask, processors);
             let child = command.spawn().map_err(failed)?;
             ranks.push(Rank::new(task, child, receiver).map_err(failed)?);
             if has_failure(ranks) && self.spec.on_failure == OnFailure::Kill {
@@ -256,6 +267,13 @@ impl<'a> Prepared<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Gives a rank the memory to record its calls, if it is to.
+    fn trace(&self, task: TaskId, command: &mut Command) -> io::Result<Option<OwnedFd>> {
+        // The variable of a job that this one is started in means another descriptor.
+        command.env_remove(config::TRACE_FD);
+        self.traces.as_ref().map(|traces| traces.add(task, command)).transpose()
     }
 
     /// Notes for standard error, and with `--report-bindings` where each rank runs.

@@ -12,6 +12,7 @@ use crate::host::binding::Binding;
 use crate::io::output::OutputChoice;
 use crate::io::stdin::InputChoice;
 use crate::job::hosts::Hosts;
+use crate::trace::TraceChoice;
 
 /// A variable to set in the ranks' environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +95,8 @@ pub struct JobSpec {
     pub stats: bool,
     /// The time between two looks at the ranks that are shown; `None` for no such looks.
     pub watch: Option<Duration>,
+    /// Where the calls of the ranks are recorded, if they are.
+    pub trace: Option<Box<TraceChoice>>,
     /// Where the ranks run; `None` for this host alone.
     pub hosts: Option<Box<Hosts>>,
     /// Whether the programs are sent to the hosts of a job on several.
@@ -119,6 +122,7 @@ impl JobSpec {
             vigilance: Vigilance::default(),
             stats: false,
             watch: None,
+            trace: None,
             hosts: None,
             copies: false,
             notes: Vec::new(),

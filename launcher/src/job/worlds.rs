@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
+use std::rc::Rc;
 
 use transport_lapi::TaskId;
 use transport_lapi::adapters::MAX_PLACES_PER_HOST;
@@ -23,6 +24,7 @@ use super::{App, BindTo, Binding, InputChoice, Job, JobSpec, Seat};
 use crate::LaunchError;
 use crate::host::rank::Rank;
 use crate::io::output::{Delivery, Transcript};
+use crate::trace::Memories;
 
 /// The most names that the ranks of a job can have published at a time.
 const MOST_NAMES: usize = 65536;
@@ -48,6 +50,7 @@ pub(super) struct Spawner {
     pub(super) segment: OwnedFd,
     pub(super) limit: DescriptorLimit,
     pub(super) mask: Mask,
+    pub(super) traces: Option<Rc<Memories>>,
 }
 
 /// A world that was started, or a part of it.
@@ -92,7 +95,8 @@ impl Spawner {
         let inputs = std::iter::repeat_with(Stdio::null).take(number).collect();
         let how = (&self.limit, self.mask);
         let text = |error: LaunchError| error.to_string();
-        let prepared = spawn::check(&spec, (0..number).collect()).map_err(text)?;
+        let mut prepared = spawn::check(&spec, (0..number).collect()).map_err(text)?;
+        prepared.record(self.traces.clone());
         let spinning = spawn::spinning(&spec).map_err(text)?;
         let spinning = spinning.into_iter().map(|rank| ranks + rank).collect();
         let deliveries = spec.output.deliveries(ranks..ranks + number).map_err(text)?;

@@ -1,7 +1,7 @@
 //! Lays out an installation of the C face, as build systems expect one of MPI. Called by `cargo mpj install`.
 //!
 //! ```text
-//!  PREFIX/lib/       libmpi_abi.so.1, with the links libmpi_abi.so and libmpi.so
+//!  PREFIX/lib/       libmpi_abi.so.1, with the links libmpi_abi.so and libmpi.so; libmpj_trace.so
 //!         lib/pkgconfig/mpi.pc
 //!         include/   mpi.h
 //!         bin/       mpicc, mpicxx, mpic++, mpjrun, with the links mpiexec and mpirun
@@ -21,6 +21,9 @@ use std::path::{Path, PathBuf};
 
 /// The name of the library that programs load, which the standard's binary interface implies (MPI-5.0 chapter 20).
 pub const LIBRARY: &str = "libmpi_abi.so.1";
+
+/// The name of the library that records calls, which `mpjrun` looks for beside the other one.
+pub const TRACE: &str = "libmpj_trace.so";
 
 /// The script of the compiler wrappers. `@COMPILER@` and `@VARIABLE@` stand for the compiler that is called, and for the
 /// variable that names another one.
@@ -44,6 +47,8 @@ Libs: -L${libdir} -Wl,-rpath,${libdir} -lmpi_abi
 pub struct Built {
     /// The shared library.
     pub library: PathBuf,
+    /// The library that records calls.
+    pub trace: PathBuf,
     /// The launcher.
     pub mpjrun: PathBuf,
 }
@@ -73,6 +78,7 @@ pub fn install(built: &Built, prefix: &Path) -> Result<(), InstallError> {
     let copied = |from: &Path, to: &Path| replace(to, |new| fs::copy(from, new).map(drop));
     let link = |to: &str, at: &Path| replace(at, |new| symlink(to, new));
     copied(&built.library, &lib.join(LIBRARY))?;
+    copied(&built.trace, &lib.join(TRACE))?;
     // The second is for build systems that look for -lmpi.
     for name in ["libmpi_abi.so", "libmpi.so"] {
         link(LIBRARY, &lib.join(name))?;

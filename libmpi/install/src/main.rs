@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use mpj_install::{Built, install};
+use mpj_install::{Built, TRACE, install};
 
 /// Installs the library of the C face with mpi.h, mpicc, mpicxx, mpiexec and mpi.pc
 #[derive(Debug, Parser)]
@@ -34,6 +34,7 @@ fn main() -> ExitCode {
 fn installed(prefix: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let own = std::env::current_exe()?;
     let built = |name| own.with_file_name(name);
-    let built = Built { library: built("libmpi_abi.so"), mpjrun: built("mpjrun") };
+    let [library, trace, mpjrun] = ["libmpi_abi.so", TRACE, "mpjrun"].map(built);
+    let built = Built { library, trace, mpjrun };
     Ok(install(&built, prefix)?)
 }

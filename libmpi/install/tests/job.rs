@@ -6,7 +6,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use mpj_harness::{command, libmpi, mpjrun_path};
+use mpj_harness::{command, libmpi, libmpi_trace, mpjrun_path};
 use mpj_install::{Built, install};
 
 /// A ring: each rank sends its number to the next one.
@@ -35,7 +35,7 @@ fn a_program_is_compiled_and_run() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let prefix = folder.path().join("a prefix");
-    let built = Built { library: libmpi(), mpjrun: mpjrun_path() };
+    let built = Built { library: libmpi(), trace: libmpi_trace(), mpjrun: mpjrun_path() };
     install(&built, &prefix).expect("everything was built");
     let [source, program] = ["ring.c", "ring"].map(|name| folder.path().join(name));
     fs::write(&source, PROGRAM).expect("a file");
@@ -44,6 +44,14 @@ fn a_program_is_compiled_and_run() {
     let job = command(prefix.join("bin/mpiexec")).args(["--oversubscribe", "-n", "3"]);
     let finished = job.args([&program]).expect_quiet();
     assert_eq!(finished.sorted_lines(), ["0 of 3: 2", "1 of 3: 0", "2 of 3: 1"]);
+    // The installation has what records calls, too.
+    let [job, file] = [prefix.join("bin/mpiexec"), folder.path().join("trace")];
+    let job = command(job).args(["-n", "2", "--trace"]).args([&file]).args([&program]);
+    let said = job.expect(0).stderr;
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let trace = fs::read(&file).expect("it was written");
+    let has = |name: &[u8]| trace.windows(name.len()).any(|window| window == name);
+    assert!(has(b"MPI_Init") && has(b"MPI_Sendrecv") && has(b"MPI_Finalize"));
     // Without the launcher it is a job of one rank.
     assert_eq!(command(program).expect_quiet().stdout, "0 of 1: 0\n");
 }

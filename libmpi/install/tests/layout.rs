@@ -36,16 +36,18 @@ impl Installed {
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder");
-        let [library, mpjrun] = ["some.so", "some"].map(|name| folder.path().join(name));
+        let [library, trace, mpjrun] =
+            ["some.so", "trace.so", "some"].map(|name| folder.path().join(name));
         let shared = ["-shared", "-x", "c", "/dev/null", "-o"];
         let shared = command("cc").args(shared).args([&library]);
         shared.args([format!("-Wl,-soname,{LIBRARY}")]).expect_quiet();
         fs::write(&mpjrun, "#!/bin/sh\necho \"${0##*/}: $@\"\n").expect("a file");
         fs::set_permissions(&mpjrun, fs::Permissions::from_mode(0o755)).expect("it is there");
         let prefix = folder.path().join("it's a prefix");
+        fs::write(&trace, "").expect("a file");
+        let built = Built { library, trace, mpjrun };
         for _ in 0..2 {
-            install(&Built { library: library.clone(), mpjrun: mpjrun.clone() }, &prefix)
-                .expect("installed, also over itself");
+            install(&built, &prefix).expect("installed, also over itself");
         }
         fs::write(folder.path().join("program.c"), PROGRAM).expect("a file");
         Some(Self { folder, prefix })
@@ -95,6 +97,7 @@ fn everything_has_its_place() {
         "lib/libmpi.so -> libmpi_abi.so.1",
         "lib/libmpi_abi.so -> libmpi_abi.so.1",
         "lib/libmpi_abi.so.1",
+        "lib/libmpj_trace.so",
         "lib/pkgconfig",
         "lib/pkgconfig/mpi.pc",
     ];
@@ -188,7 +191,11 @@ fn pkg_config_finds_the_options() {
 #[test]
 fn what_cannot_be_installed_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
-    let built = Built { library: "/absent.so".into(), mpjrun: "/absent".into() };
+    let built = Built {
+        library: "/absent.so".into(),
+        trace: "/absent.so".into(),
+        mpjrun: "/absent".into(),
+    };
     let text = install(&built, folder.path()).expect_err("there is no library").to_string();
     let place = folder.path().join("lib/libmpi_abi.so.1");
     assert!(text.starts_with(&format!("cannot make {}: ", place.display())), "{text}");

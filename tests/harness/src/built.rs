@@ -40,6 +40,14 @@ pub fn libmpi() -> PathBuf {
     profile_folder().join("libmpi_abi.so")
 }
 
+/// The path of the library that records the calls of programs in C, which is built if need be.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn libmpi_trace() -> PathBuf {
+    libmpi().with_file_name("libmpj_trace.so")
+}
+
 /// Root of the workspace.
 pub fn workspace() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));

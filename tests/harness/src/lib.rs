@@ -28,7 +28,7 @@ mod watch;
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub use built::{example, libmpi, mpjrun_path, workspace};
+pub use built::{example, libmpi, libmpi_trace, mpjrun_path, workspace};
 pub use hosts::{Hosts, REFUSED, skip};
 pub use launch::{Launch, command, launch, mpjrun, shell};
 pub use outcome::Outcome;

@@ -34,6 +34,7 @@ pub mod control;
 pub mod guard;
 pub mod signals;
 pub mod spawn;
+pub mod trace;
 
 pub(crate) mod exchange;
 mod inherit;

@@ -180,14 +180,16 @@ pub(crate) const SHM_FD: &str = "MPJ_SHM_FD";
 pub const HOSTS_FD: &str = "MPJ_HOSTS_FD";
 /// Number of the inherited descriptor of the control socket, set by the launcher.
 pub(crate) const CTRL_FD: &str = "MPJ_CTRL_FD";
+/// Number of the inherited descriptor of the memory for what the rank records, set by the launcher if it is to.
+pub const TRACE_FD: &str = "MPJ_TRACE_FD";
 
 /// Number of the program that this process runs among those of its job, from 0, set by the launcher.
 pub const PROGRAM: &str = "MPJ_PROGRAM";
 
 /// All variables that the launcher sets for a rank. Programs that a rank starts outside its job do not get them.
-pub const JOB_VARIABLES: [&str; 12] = [
+pub const JOB_VARIABLES: [&str; 13] = [
     RANK, SIZE, UNIVERSE, FIRST_TASK, PARENT, LOCAL_RANK, CONTEXTS, JOB, SHM_FD, HOSTS_FD, CTRL_FD,
-    PROGRAM,
+    PROGRAM, TRACE_FD,
 ];
 /// Identifies the test of several ranks that a process was started for, and the process that runs it. A test sets it
 /// for its launcher, which passes it to its ranks.
@@ -516,7 +518,9 @@ fn eager_length(text: &str) -> Option<Option<usize>> {
     byte_count(text).filter(|bytes| *bytes <= 1 << 30).map(Some)
 }
 
-fn byte_count(text: &str) -> Option<usize> {
+/// Returns the number of bytes that a text means, which may have a suffix K, M or G for powers of 1024; `None` if it means
+/// none.
+pub fn byte_count(text: &str) -> Option<usize> {
     let (digits, shift) = match text.char_indices().next_back()? {
         (at, 'K' | 'k') => (&text[..at], 10),
         (at, 'M' | 'm') => (&text[..at], 20),

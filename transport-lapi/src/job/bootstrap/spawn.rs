@@ -48,24 +48,25 @@ impl DescriptorLimit {
 /// The child's settings, as plain numbers (SP1).
 struct ChildSetup {
     launcher: libc::pid_t,
-    inherit: [Option<RawFd>; 3],
+    inherit: [Option<RawFd>; 4],
     limit: libc::rlimit,
     mask: Mask,
     processors: Option<CpuSet>,
 }
 
 /// Prepares `command` to run a rank. The rank leads its own process group, ends with this thread, inherits the
-/// descriptors, has the signal mask and limits that the launcher itself was started with, and is bound to
-/// `processors` if given. The descriptors must stay open until the command is spawned.
+/// descriptors and the `trace` memory, has the signal mask and limits that the launcher itself was started with, and is
+/// bound to `processors` if given. The descriptors must stay open until the command is spawned.
 pub fn prepare(
     command: &mut Command,
     descriptors: Descriptors<BorrowedFd<'_>>,
+    trace: Option<BorrowedFd<'_>>,
     limit: &DescriptorLimit,
     mask: Mask,
     processors: Option<CpuSet>,
 ) {
     let Descriptors { segment, control, table } = descriptors;
-    let inherited = [Some(segment), Some(control), table];
+    let inherited = [Some(segment), Some(control), table, trace];
     let setup = ChildSetup {
         launcher: rustix::process::getpid().as_raw_nonzero().get(),
         inherit: inherited.map(|descriptor| Some(descriptor?.as_raw_fd())),

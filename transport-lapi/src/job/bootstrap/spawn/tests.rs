@@ -33,7 +33,7 @@ fn ask_bound(limit: &DescriptorLimit, processors: Option<CpuSet>, script: &str) 
     let mask = signals.mask_before();
     let [segment, control, table, _] = all;
     let descriptors = Descriptors { segment, control, table: Some(table) };
-    prepare(&mut command, descriptors, limit, mask, processors);
+    prepare(&mut command, descriptors, None, limit, mask, processors);
     let output = command.output().expect("the shell runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for descriptor in all {
@@ -96,7 +96,7 @@ fn the_child_dies_with_the_thread_that_spawned_it() {
         let mask = signals.mask_before();
         let (segment, control) = (segment.as_fd(), control.as_fd());
         let descriptors = Descriptors { segment, control, table: None };
-        prepare(command.arg("600"), descriptors, &limit, mask, None);
+        prepare(command.arg("600"), descriptors, None, &limit, mask, None);
         command.spawn().expect("sleep runs")
     })
     .join()

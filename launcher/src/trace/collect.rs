@@ -1,0 +1,293 @@
+//! Makes calls of what ranks have recorded. Pure. The records are claims of ranks: whatever they are, this neither fails
+//! nor makes more than they are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use transport_lapi::TaskId;
+use transport_lapi::bootstrap::trace::{Kind as Recording, Record, Recorded};
+
+use super::pairs::{Pairs, Side};
+use super::{Call, CallAt, Collected, Kind, RankTrace, ThreadTrace};
+
+/// Communicators from this number on were given numbers that mean nothing to a reader.
+const UNREADABLE: u32 = 1 << 31;
+
+/// Two moments at which both clocks were read: that of the records, and nanoseconds since the job began.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    pub(super) began: u64,
+    pub(super) ended: u64,
+    pub(super) nanos: u64,
+}
+
+impl Times {
+    /// Returns nanoseconds since the job began, and never a time outside of the job.
+    fn nanos(&self, ticks: u64) -> u64 {
+        let ticks = u128::from(ticks.saturating_sub(self.began));
+        let all = u128::from(self.ended.saturating_sub(self.began)).max(1);
+        let nanos = ticks * u128::from(self.nanos) / all;
+        u64::try_from(nanos).map_or(self.nanos, |nanos| nanos.min(self.nanos))
+    }
+}
+
+/// An operation that a request is of.
+#[derive(Debug, Clone, Copy)]
+struct Operation {
+    is_receive: bool,
+    communicator: Option<u32>,
+    peer: Option<u32>,
+    tag: Option<i32>,
+    bytes: u64,
+    /// The call that began it, and when.
+    call: CallAt,
+    start: u64,
+}
+
+/// Makes the trace of a job on this host.
+pub(super) fn collect(
+    recorded: impl IntoIterator<Item = (TaskId, Recorded)>,
+    times: Times,
+    host: &str,
+) -> Collected {
+    let mut collected = Collected::default();
+    let (mut pairs, mut numbers) = (Pairs::default(), BTreeMap::new());
+    for (task, recorded) in recorded {
+        let place = collected.trace.ranks.len();
+        let rank = OfRank::new(place, recorded, times, &mut numbers);
+        let threads = rank.follow(task, &mut pairs);
+        collected.trace.ranks.push(RankTrace { rank: task, host: host.to_owned(), threads });
+    }
+    pairs.join(&mut collected);
+    collected
+}
+
+/// The calls of a rank, and what else it has recorded.
+struct OfRank {
+    place: usize,
+    threads: Vec<ThreadTrace>,
+    /// What begins or ends operations, with its time.
+    events: Vec<(u64, Event)>,
+}
+
+/// What begins or ends operations. In the order in which those that have the same time count.
+#[derive(Debug)]
+enum Event {
+    /// An operation has ended in this call: that of the request, or a receive that has no request.
+    Ended { request: u64, call: CallAt, record: Box<Record> },
+    /// A call began.
+    Began { call: CallAt, record: Box<Record> },
+    /// A persistent request was started in this call.
+    Started { request: u64, call: CallAt },
+}
+
+impl Event {
+    fn order(&self) -> u8 {
+        match self {
+            Self::Ended { .. } => 0,
+            Self::Began { .. } => 1,
+            Self::Started { .. } => 2,
+        }
+    }
+}
+
+impl OfRank {
+    fn new(
+        place: usize,
+        recorded: Recorded,
+        times: Times,
+        numbers: &mut BTreeMap<u32, u32>,
+    ) -> Self {
+        let mut rank = Self { place, threads: Vec::new(), events: Vec::new() };
+        for thread in recorded.threads {
+            let mut records = thread.records;
+            records.sort_by_key(|record| record.start);
+            let of_rank = rank.threads.len();
+            let mut calls = Vec::with_capacity(records.len());
+            let mut known = BTreeMap::new();
+            let mut parts = Vec::new();
+            for mut record in records {
+                record.communicator = record.communicator.map(|number| readable(number, numbers));
+                (record.start, record.end) =
+                    (times.nanos(record.start), record.end.map(|end| times.nanos(end)));
+                if matches!(record.kind, Recording::Ended | Recording::Started) {
+                    parts.push(record);
+                    continue;
+                }
+                let call = CallAt { rank: place, thread: of_rank, call: calls.len() };
+                calls.push(call_of(&record));
+                rank.note(call, record, &mut known);
+            }
+            rank.threads.push(ThreadTrace { calls, lost: thread.lost });
+            rank.note_parts(parts, &known);
+        }
+        if recorded.lost > 0 {
+            rank.threads.push(ThreadTrace { calls: Vec::new(), lost: recorded.lost });
+        }
+        rank
+    }
+
+    /// Notes what a call begins and ends.
+    fn note(&mut self, call: CallAt, record: Record, known: &mut BTreeMap<u64, CallAt>) {
+        known.insert(record.number, call);
+        match record.kind {
+            Recording::Wait if record.request != 0 => {
+                let (at, request) = (record.end, record.request);
+                let Some(at) = at else { return };
+                self.events.push((at, Event::Ended { request, call, record: Box::new(record) }));
+            }
+            Recording::Send
+            | Recording::Receive
+            | Recording::Exchange
+            | Recording::SendInit
+            | Recording::ReceiveInit => {
+                self.events.push((record.start, Event::Began { call, record: Box::new(record) }));
+            }
+            Recording::Start if record.request != 0 => {
+                let request = record.request;
+                self.events.push((record.start, Event::Started { request, call }));
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes what belongs to other calls.
+    fn note_parts(&mut self, parts: Vec<Record>, known: &BTreeMap<u64, CallAt>) {
+        for part in parts {
+            let Some(&call) = part.sequence.and_then(|number| known.get(&number)) else { continue };
+            let (at, request) = (part.start, part.request);
+            let event = match part.kind {
+                Recording::Started => Event::Started { request, call },
+                _ => Event::Ended { request, call, record: Box::new(part) },
+            };
+            self.events.push((at, event));
+        }
+    }
+
+    /// Follows the operations of a rank from their starts to their ends, and returns its calls.
+    fn follow(mut self, task: TaskId, pairs: &mut Pairs) -> Vec<ThreadTrace> {
+        let mut events = std::mem::take(&mut self.events);
+        events.sort_by_key(|(at, event)| (*at, event.order()));
+        let mut open = BTreeMap::<u64, Operation>::new();
+        let mut kept = BTreeMap::<u64, Operation>::new();
+        // How many receives each wait has ended.
+        let mut ends = BTreeMap::new();
+        for (at, event) in events {
+            match event {
+                Event::Began { call, record } => {
+                    let operation = operation(call, &record);
+                    match record.kind {
+                        Recording::SendInit | Recording::ReceiveInit => {
+                            kept.insert(record.request, operation);
+                        }
+                        _ if operation.is_receive && record.request != 0 => {
+                            open.insert(record.request, operation);
+                        }
+                        _ if operation.is_receive => {
+                            let ended = record.end.map(|_| call);
+                            pairs.add(task, side(&operation, ended));
+                        }
+                        _ => pairs.add(task, side(&operation, Some(call))),
+                    }
+                }
+                Event::Started { request, call } => {
+                    let Some(operation) = kept.get(&request) else { continue };
+                    let operation = Operation { call, start: at, ..*operation };
+                    match operation.is_receive {
+                        true => drop(open.insert(request, operation)),
+                        false => pairs.add(task, side(&operation, Some(call))),
+                    }
+                }
+                Event::Ended { request: 0, call, record } => {
+                    let begun = &self.threads[call.thread].calls[call.call];
+                    let operation = Operation {
+                        is_receive: true,
+                        communicator: begun.communicator,
+                        start: begun.start,
+                        ..operation(call, &record)
+                    };
+                    pairs.add(task, side(&operation, Some(call)));
+                }
+                Event::Ended { request, call, record } => {
+                    let Some(mut operation) = open.remove(&request) else { continue };
+                    if record.is_cancelled {
+                        continue;
+                    }
+                    operation.peer = record.peer.or(operation.peer);
+                    operation.tag = record.tag.or(operation.tag);
+                    operation.bytes = record.bytes;
+                    self.tell(&operation);
+                    *ends.entry(call).or_insert(0) += 1;
+                    pairs.add(task, side(&operation, Some(call)));
+                }
+            }
+        }
+        open.values().for_each(|operation| pairs.add(task, side(operation, None)));
+        pairs.note_single(ends.into_iter().filter(|(_, receives)| *receives == 1));
+        self.threads
+    }
+
+    /// Says of the call that began a receive what its end has shown.
+    fn tell(&mut self, operation: &Operation) {
+        let CallAt { thread, call, .. } = operation.call;
+        let call = &mut self.threads[thread].calls[call];
+        (call.peer, call.tag, call.bytes) = (operation.peer, operation.tag, operation.bytes);
+        debug_assert_eq!(operation.call.rank, self.place);
+    }
+}
+
+fn operation(call: CallAt, record: &Record) -> Operation {
+    Operation {
+        is_receive: matches!(record.kind, Recording::Receive | Recording::ReceiveInit),
+        communicator: record.communicator,
+        peer: record.peer,
+        tag: record.tag,
+        bytes: record.bytes,
+        call,
+        start: record.start,
+    }
+}
+
+fn side(operation: &Operation, ended: Option<CallAt>) -> Side {
+    let Operation { is_receive, communicator, peer, tag, call, start, .. } = *operation;
+    Side { is_receive, communicator, peer, tag, call, start, ended }
+}
+
+fn call_of(record: &Record) -> Call {
+    let kind = match record.kind {
+        Recording::Send => Kind::Send,
+        Recording::Receive => Kind::Receive,
+        Recording::Exchange => Kind::Exchange,
+        Recording::Wait => Kind::Wait,
+        Recording::Probe => Kind::Probe,
+        Recording::Collective => Kind::Collective,
+        Recording::OneSided => Kind::OneSided,
+        Recording::File => Kind::File,
+        Recording::Span | Recording::Mark => Kind::Span,
+        _ => Kind::Other,
+    };
+    let is_mark = record.kind == Recording::Mark;
+    let (start, end) = (record.start, record.end.map(|end| end.max(record.start)));
+    Call {
+        name: Arc::clone(&record.name),
+        kind,
+        place: record.place.clone(),
+        start,
+        end: if is_mark { Some(start) } else { end },
+        communicator: record.communicator,
+        peer: record.peer,
+        tag: record.tag,
+        bytes: record.bytes,
+        message: None,
+        sequence: record.sequence,
+    }
+}
+
+/// Gives a communicator a number that can be read: the next one.
+fn readable(number: u32, numbers: &mut BTreeMap<u32, u32>) -> u32 {
+    if number < UNREADABLE {
+        return number;
+    }
+    let next = UNREADABLE.min(1 + numbers.len() as u32);
+    *numbers.entry(number).or_insert(next)
+}

@@ -1,0 +1,167 @@
+//! The memory in which each rank records: made when the rank starts, read when all have ended. Called by `job`.
+
+use std::cell::RefCell;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use transport_lapi::TaskId;
+use transport_lapi::bootstrap::monotonic_nanos;
+use transport_lapi::bootstrap::trace::{self, Clock, ticks};
+use transport_lapi::config;
+
+use super::collect::{Times, collect};
+use super::{Collected, perfetto};
+use crate::LaunchError;
+
+/// The library that records the calls of programs in C.
+const LIBRARY: &str = "libmpj_trace.so";
+/// The variable with the libraries that the system loads into a program first.
+const PRELOAD: &str = "LD_PRELOAD";
+
+/// `--trace` and `--trace-memory`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceChoice {
+    /// The file that is written.
+    pub file: PathBuf,
+    /// The most bytes that a rank records.
+    pub memory: u64,
+}
+
+/// The memories of the ranks of a job that is recorded.
+#[derive(Debug)]
+pub(crate) struct Memories {
+    choice: TraceChoice,
+    out: File,
+    library: Option<Library>,
+    clock: Clock,
+    /// When the job began, by the clock of the records and by that of the system.
+    began: (u64, u64),
+    of_ranks: RefCell<Vec<(TaskId, OwnedFd)>>,
+}
+
+impl Memories {
+    /// Begins to record a job. The file is opened now, so that a mistake in its name costs no job.
+    ///
+    /// # Errors
+    /// [`LaunchError::Trace`].
+    pub(crate) fn begin(choice: &TraceChoice) -> Result<Self, LaunchError> {
+        let path = choice.file.clone();
+        let out = File::create(&path).map_err(|source| LaunchError::Trace { path, source })?;
+        let clock = Clock::here();
+        Ok(Self {
+            choice: choice.clone(),
+            out,
+            library: Library::find(),
+            clock,
+            began: (ticks(clock), monotonic_nanos()),
+            of_ranks: RefCell::default(),
+        })
+    }
+
+    /// Makes the memory of a rank that is about to start, and tells it to the rank's environment. Returns a descriptor that
+    /// the rank has to inherit.
+    ///
+    /// # Errors
+    /// What the system answers.
+    pub(crate) fn add(&self, task: TaskId, command: &mut Command) -> io::Result<OwnedFd> {
+        let memory = trace::create(self.choice.memory, self.clock)?;
+        command.env(config::TRACE_FD, memory.as_raw_fd().to_string());
+        if let Some(library) = &self.library {
+            let set = command.get_envs().find(|(name, _)| *name == PRELOAD);
+            let set = match set {
+                Some((_, value)) => value.map(OsStr::to_owned),
+                None => config::inherited(PRELOAD),
+            };
+            command.env(PRELOAD, before(&library.name, set));
+        }
+        self.of_ranks.borrow_mut().push((task, memory.try_clone()?));
+        Ok(memory)
+    }
+
+    /// Writes the file, once no rank runs any more, and returns what there is to say about it.
+    pub(crate) fn finish(&self, host: &str) -> String {
+        let collected = self.collect(host);
+        let mut out = BufWriter::with_capacity(1 << 20, &self.out);
+        let written = perfetto::write(&collected, &mut out).and_then(|()| out.flush());
+        let path = self.choice.file.display();
+        match written {
+            Ok(()) => self.summary(&collected),
+            Err(error) => format!("cannot write the trace to {path}: {error}"),
+        }
+    }
+
+    fn collect(&self, host: &str) -> Collected {
+        let (ticks_now, nanos_now) = (ticks(self.clock), monotonic_nanos());
+        let (began, nanos) = self.began;
+        let times = Times { began, ended: ticks_now, nanos: nanos_now.saturating_sub(nanos) };
+        let of_ranks = self.of_ranks.borrow();
+        let recorded = of_ranks.iter().map(|(task, memory)| {
+            (*task, trace::read(memory.as_fd(), self.clock).unwrap_or_default())
+        });
+        collect(recorded, times, host)
+    }
+
+    fn summary(&self, collected: &Collected) -> String {
+        let path = self.choice.file.display();
+        let threads = || collected.trace.ranks.iter().flat_map(|rank| &rank.threads);
+        let calls: usize = threads().map(|thread| thread.calls.len()).sum();
+        let lost: u64 = threads().map(|thread| thread.lost).fold(0, u64::saturating_add);
+        let mut text = format!("{path} shows {calls} calls; open it at https://ui.perfetto.dev");
+        if lost > 0 {
+            text += &format!(
+                "\nmpjrun: {lost} later calls are missing, for which there was no memory: --trace-memory gives more"
+            );
+        }
+        if calls == 0 {
+            text += "\nmpjrun: no rank has recorded anything";
+            if self.library.is_none() {
+                text += &format!(
+                    ": for programs in C, {LIBRARY} of libmpi has to be beside mpjrun or in ../lib"
+                );
+            }
+        }
+        text
+    }
+}
+
+/// Puts a library before those that are loaded already.
+fn before(library: &OsStr, others: Option<OsString>) -> OsString {
+    let mut all = library.to_owned();
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
+    }
+    all
+}
+
+/// The library that records the calls of programs in C.
+#[derive(Debug)]
+struct Library {
+    /// By which the ranks find it.
+    name: OsString,
+    /// Open as long as the name needs it.
+    _file: Option<File>,
+}
+
+impl Library {
+    /// Finds it: where an installation has it, or where cargo builds it.
+    fn find() -> Option<Self> {
+        let program = std::env::current_exe().ok()?;
+        let folder = program.parent()?;
+        let places = [folder.parent().map(|prefix| prefix.join("lib")), Some(folder.to_owned())];
+        let mut places = places.into_iter().flatten().map(|place| place.join(LIBRARY));
+        let name = places.find(|path| path.is_file())?.into_os_string();
+        // The system would take what follows one of these for another library.
+        if !name.as_bytes().iter().any(|byte| b": \t\n".contains(byte)) {
+            return Some(Self { name, _file: None });
+        }
+        let file = File::open(&name).ok()?;
+        let name = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+        Some(Self { name: name.into(), _file: Some(file) })
+    }
+}

@@ -1,0 +1,344 @@
+//! Writes a trace for Perfetto, a viewer in the browser (<https://ui.perfetto.dev>), as a `Trace` of Protocol Buffers. Its
+//! other format, JSON, cannot order tracks, has no arrows that end at the end of a call, and takes five times the space.
+//!
+//! ```text
+//!  Trace
+//!   └── TracePacket, any number
+//!        ├── TrackDescriptor   the job; below it the ranks in order; below a rank its threads, if there are several
+//!        └── TrackEvent        the beginning or the end of a call, or a message that leaves or has arrived
+//! ```
+//!
+//! The events of a thread are one *sequence*: names are written once in each, and then meant by numbers.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use super::proto::Message;
+use super::{Call, CallAt, Collected, Flow, Kind, RankTrace, ThreadTrace};
+
+/// Numbers of fields and values, as Perfetto's protos have them.
+mod field {
+    /// Trace.packet
+    pub(super) const PACKET: u32 = 1;
+    pub(super) mod packet {
+        pub(in super::super) const TIMESTAMP: u32 = 8;
+        pub(in super::super) const SEQUENCE: u32 = 10;
+        pub(in super::super) const EVENT: u32 = 11;
+        pub(in super::super) const INTERNED: u32 = 12;
+        pub(in super::super) const FLAGS: u32 = 13;
+        pub(in super::super) const DEFAULTS: u32 = 59;
+        pub(in super::super) const TRACK: u32 = 60;
+        /// Names of earlier packets of the sequence count no more.
+        pub(in super::super) const CLEARED: u64 = 1;
+        /// Names of earlier packets of the sequence are used.
+        pub(in super::super) const NEEDS_NAMES: u64 = 2;
+    }
+    pub(super) mod track {
+        pub(in super::super) const UUID: u32 = 1;
+        pub(in super::super) const NAME: u32 = 2;
+        pub(in super::super) const PARENT: u32 = 5;
+        pub(in super::super) const CHILD_ORDERING: u32 = 11;
+        pub(in super::super) const PLACE: u32 = 12;
+        /// Children are ordered by their places.
+        pub(in super::super) const EXPLICIT: u64 = 3;
+    }
+    pub(super) mod event {
+        pub(in super::super) const ARGUMENTS: u32 = 4;
+        pub(in super::super) const TYPE: u32 = 9;
+        pub(in super::super) const NAME: u32 = 10;
+        pub(in super::super) const CATEGORY: u32 = 22;
+        pub(in super::super) const FLOW: u32 = 47;
+        pub(in super::super) const FLOW_ENDS: u32 = 48;
+        pub(in super::super) const BEGIN: u64 = 1;
+        pub(in super::super) const END: u64 = 2;
+        pub(in super::super) const INSTANT: u64 = 3;
+    }
+    pub(super) mod argument {
+        pub(in super::super) const NAME: u32 = 1;
+        pub(in super::super) const NUMBER: u32 = 3;
+        pub(in super::super) const SIGNED: u32 = 4;
+        pub(in super::super) const TEXT: u32 = 17;
+    }
+    pub(super) mod interned {
+        pub(in super::super) const EVENTS: u32 = 2;
+        pub(in super::super) const ARGUMENTS: u32 = 3;
+        pub(in super::super) const TEXTS: u32 = 29;
+        pub(in super::super) const NUMBER: u32 = 1;
+        pub(in super::super) const TEXT: u32 = 2;
+    }
+    /// TracePacketDefaults.track_event_defaults and TrackEventDefaults.track_uuid
+    pub(super) const OF_EVENTS: u32 = 11;
+}
+
+/// The track of the job.
+const JOB: u64 = 1;
+/// Names of arguments, which have their places here plus one as numbers.
+const ARGUMENTS: [&str; 8] =
+    ["communicator", "peer", "tag", "bytes", "place", "sequence", "message", "unfinished"];
+/// The number of the name of a message that leaves or arrives.
+const MESSAGE: u64 = 1;
+
+/// Writes a trace.
+///
+/// # Errors
+/// What the system answers.
+pub(super) fn write(collected: &Collected, out: &mut impl Write) -> io::Result<()> {
+    let mut packets = Packets { out, packet: Message::default(), framed: Message::default() };
+    let ranks = &collected.trace.ranks;
+    packets.track(JOB, None, &format!("job of {} ranks", ranks.len()), 0)?;
+    let (mut from, mut to) = (collected.flows.clone(), collected.flows.clone());
+    from.sort_unstable_by_key(|flow| flow.from);
+    to.sort_unstable_by_key(|flow| flow.to);
+    let (mut from, mut to) = (from.iter().peekable(), to.iter().peekable());
+    let mut sequence = 1;
+    for (place, rank) in ranks.iter().enumerate() {
+        let of_rank = JOB + 1 + ((place as u64) << 20);
+        packets.track(of_rank, Some(JOB), &name_of(rank), place)?;
+        for (number, thread) in rank.threads.iter().enumerate() {
+            let mut track = of_rank;
+            if rank.threads.len() > 1 {
+                track = of_rank + 1 + number as u64;
+                packets.track(track, Some(of_rank), &format!("thread {number}"), number)?;
+            }
+            let at = |call| CallAt { rank: place, thread: number, call };
+            let mut events = Events::begin(&mut packets, sequence, track)?;
+            events.thread(thread, |call| {
+                let next = |flow: &&Flow| flow.from == at(call);
+                let ends = |flow: &&Flow| flow.to == at(call);
+                (
+                    std::iter::from_fn(|| from.next_if(next)).map(|flow| flow.number).collect(),
+                    std::iter::from_fn(|| to.next_if(ends)).map(|flow| flow.number).collect(),
+                )
+            })?;
+            sequence += 1;
+        }
+    }
+    Ok(())
+}
+
+/// The name of a rank's track.
+fn name_of(rank: &RankTrace) -> String {
+    let lost: u64 = rank.threads.iter().map(|thread| thread.lost).sum();
+    match lost {
+        0 => format!("rank {}", rank.rank),
+        lost => format!("rank {} (without its last {lost} calls)", rank.rank),
+    }
+}
+
+/// Where packets go.
+struct Packets<'a, W> {
+    out: &'a mut W,
+    packet: Message,
+    framed: Message,
+}
+
+impl<W: Write> Packets<'_, W> {
+    fn write(&mut self, build: impl FnOnce(&mut Message)) -> io::Result<()> {
+        self.packet.clear();
+        build(&mut self.packet);
+        self.framed.clear();
+        self.framed.text(field::PACKET, self.packet.bytes());
+        self.out.write_all(self.framed.bytes())
+    }
+
+    /// Describes a track.
+    fn track(
+        &mut self,
+        uuid: u64,
+        parent: Option<u64>,
+        name: &str,
+        place: usize,
+    ) -> io::Result<()> {
+        use field::track::{CHILD_ORDERING, EXPLICIT, NAME, PARENT, PLACE, UUID};
+        self.write(|packet| {
+            packet.message(field::packet::TRACK, |track| {
+                track.number(UUID, uuid).text(NAME, name).number(CHILD_ORDERING, EXPLICIT);
+                if let Some(parent) = parent {
+                    track.number(PARENT, parent).number(PLACE, place as u64);
+                }
+            });
+        })
+    }
+}
+
+/// The events of a thread.
+struct Events<'p, 'a, W> {
+    packets: &'p mut Packets<'a, W>,
+    sequence: u64,
+    names: Names,
+    places: Names,
+}
+
+/// Texts that have numbers in a sequence.
+#[derive(Default)]
+struct Names(HashMap<Arc<str>, u64>);
+
+impl Names {
+    /// Returns the number of a text, and whether it is new.
+    fn number(&mut self, text: &Arc<str>, first: u64) -> (u64, bool) {
+        if let Some(number) = self.0.get(text) {
+            return (*number, false);
+        }
+        let number = first + self.0.len() as u64;
+        self.0.insert(text.clone(), number);
+        (number, true)
+    }
+}
+
+impl<'p, 'a, W: Write> Events<'p, 'a, W> {
+    fn begin(packets: &'p mut Packets<'a, W>, sequence: u64, track: u64) -> io::Result<Self> {
+        use field::{OF_EVENTS, interned, packet};
+        packets.write(|first| {
+            first.number(packet::SEQUENCE, sequence).number(packet::FLAGS, packet::CLEARED);
+            first.message(packet::DEFAULTS, |defaults| {
+                defaults.message(OF_EVENTS, |events| {
+                    events.number(OF_EVENTS, track);
+                });
+            });
+            first.message(packet::INTERNED, |names| {
+                names.message(interned::EVENTS, |name| {
+                    name.number(interned::NUMBER, MESSAGE).text(interned::TEXT, "message");
+                });
+                for (number, text) in (1..).zip(ARGUMENTS) {
+                    names.message(interned::ARGUMENTS, |name| {
+                        name.number(interned::NUMBER, number).text(interned::TEXT, text);
+                    });
+                }
+            });
+        })?;
+        Ok(Self { packets, sequence, names: Names::default(), places: Names::default() })
+    }
+
+    /// Writes all calls of a thread. `flows` says which messages leave at the beginning of a call, and which have arrived at
+    /// its end.
+    fn thread(
+        &mut self,
+        thread: &ThreadTrace,
+        mut flows: impl FnMut(usize) -> (Vec<u64>, Vec<u64>),
+    ) -> io::Result<()> {
+        // The ends of calls that are not over, the innermost last, with the messages that arrive.
+        let mut open: Vec<(u64, Vec<u64>)> = Vec::new();
+        for (place, call) in thread.calls.iter().enumerate() {
+            while open.last().is_some_and(|(end, _)| *end <= call.start) {
+                let (end, arrived) = open.pop().expect("there is a last one");
+                self.end(end, &arrived)?;
+            }
+            let (leaving, arrived) = flows(place);
+            // A call inside another one ends with it at the latest.
+            let most = open.last().map_or(u64::MAX, |(end, _)| *end);
+            let end = call.end.unwrap_or(most).min(most);
+            if call.kind == Kind::Span && call.end == Some(call.start) {
+                self.event(call.start, field::event::INSTANT, Some(call), &[], &[])?;
+                continue;
+            }
+            self.event(call.start, field::event::BEGIN, Some(call), &[], &[])?;
+            if !leaving.is_empty() {
+                self.event(call.start, field::event::INSTANT, None, &leaving, &[])?;
+            }
+            open.push((end, arrived));
+        }
+        while let Some((end, arrived)) = open.pop() {
+            self.end(end, &arrived)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a call. One that was never over has no end: the viewer shows it to the end of the trace.
+    fn end(&mut self, at: u64, arrived: &[u64]) -> io::Result<()> {
+        if at == u64::MAX {
+            return Ok(());
+        }
+        if !arrived.is_empty() {
+            self.event(at, field::event::INSTANT, None, &[], arrived)?;
+        }
+        self.event(at, field::event::END, None, &[], &[])
+    }
+
+    /// Writes an event of this type: the beginning of a call, or else an end, or messages.
+    fn event(
+        &mut self,
+        at: u64,
+        kind: u64,
+        call: Option<&Call>,
+        leaving: &[u64],
+        arrived: &[u64],
+    ) -> io::Result<()> {
+        use field::{event, interned, packet};
+        let name = call.map(|call| self.names.number(&call.name, MESSAGE + 1));
+        let place = call.and_then(|call| call.place.as_ref());
+        let place = place.map(|place| self.places.number(place, 1));
+        let is_message = !leaving.is_empty() || !arrived.is_empty();
+        let sequence = self.sequence;
+        self.packets.write(|out| {
+            out.number(packet::TIMESTAMP, at).number(packet::SEQUENCE, sequence);
+            out.number(packet::FLAGS, packet::NEEDS_NAMES);
+            let new_name = name.filter(|(_, is_new)| *is_new).zip(call.map(|call| &call.name));
+            let new_place = place.filter(|(_, is_new)| *is_new);
+            let new_place = new_place.zip(call.and_then(|call| call.place.as_ref()));
+            if new_name.is_some() || new_place.is_some() {
+                out.message(packet::INTERNED, |names| {
+                    let lists = [(interned::EVENTS, new_name), (interned::TEXTS, new_place)];
+                    for (list, new) in lists {
+                        let Some(((number, _), text)) = new else { continue };
+                        names.message(list, |name| {
+                            name.number(interned::NUMBER, number).text(interned::TEXT, &**text);
+                        });
+                    }
+                });
+            }
+            out.message(packet::EVENT, |out| {
+                out.number(event::TYPE, kind);
+                if let Some((number, _)) = name.or(is_message.then_some((MESSAGE, false))) {
+                    out.number(event::NAME, number);
+                }
+                leaving.iter().for_each(|number| {
+                    out.fixed(event::FLOW, *number);
+                });
+                arrived.iter().for_each(|number| {
+                    out.fixed(event::FLOW_ENDS, *number);
+                });
+                if let Some(call) = call {
+                    out.text(event::CATEGORY, category(call.kind));
+                    arguments(call, place.map(|(number, _)| number), out);
+                }
+            });
+        })
+    }
+}
+
+/// By which the viewer's queries can choose calls.
+fn category(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Send => "send",
+        Kind::Receive => "receive",
+        Kind::Exchange => "exchange",
+        Kind::Wait => "wait",
+        Kind::Probe => "probe",
+        Kind::Collective => "collective",
+        Kind::OneSided => "one-sided",
+        Kind::File => "file",
+        Kind::Span => "span",
+        Kind::Other => "other",
+    }
+}
+
+/// Writes what is known of a call.
+fn arguments(call: &Call, place: Option<u64>, event: &mut Message) {
+    use field::argument::{NAME, NUMBER, SIGNED, TEXT};
+    let mut argument = |number: u64, field, value: Option<u64>| {
+        if let Some(value) = value {
+            event.message(field::event::ARGUMENTS, |argument| {
+                argument.number(NAME, number).number(field, value);
+            });
+        }
+    };
+    argument(1, NUMBER, call.communicator.map(u64::from));
+    argument(2, NUMBER, call.peer.map(u64::from));
+    argument(3, SIGNED, call.tag.map(|tag| i64::from(tag) as u64));
+    argument(4, NUMBER, Some(call.bytes).filter(|bytes| *bytes > 0));
+    argument(5, TEXT, place);
+    argument(6, NUMBER, call.sequence);
+    argument(7, NUMBER, call.message);
+    argument(8, NUMBER, call.end.is_none().then_some(1));
+}

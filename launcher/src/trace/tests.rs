@@ -1,0 +1,299 @@
+//! From records to the viewer's file: what belongs together, and that no record makes it fail.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use proptest::prelude::*;
+use transport_lapi::bootstrap::trace::{Kind as Recording, Record, Recorded, ThreadRecords};
+
+use super::collect::{Times, collect};
+use super::proto::tests::{Value, fields};
+use super::{Call, CallAt, Collected, Kind, perfetto};
+
+const TIMES: Times = Times { began: 0, ended: 1000, nanos: 1000 };
+
+/// A record that has nothing but a name, a kind and times.
+fn record(number: u64, kind: Recording, start: u64, end: u64) -> Record {
+    Record {
+        number,
+        start,
+        end: Some(end),
+        name: format!("{kind:?}").into(),
+        place: None,
+        kind,
+        communicator: Some(0),
+        peer: None,
+        tag: None,
+        bytes: 0,
+        request: 0,
+        sequence: None,
+        is_cancelled: false,
+    }
+}
+
+fn send(number: u64, start: u64, dest: u32, tag: i32) -> Record {
+    let (peer, tag) = (Some(dest), Some(tag));
+    Record { peer, tag, bytes: 8, ..record(number, Recording::Send, start, start + 1) }
+}
+
+fn receive(number: u64, start: u64, source: Option<u32>, tag: Option<i32>) -> Record {
+    Record { peer: source, tag, ..record(number, Recording::Receive, start, start + 5) }
+}
+
+fn rank(records: Vec<Record>) -> Recorded {
+    Recorded { threads: vec![ThreadRecords { records, ..Default::default() }], lost: 0 }
+}
+
+fn collected(ranks: Vec<Recorded>) -> Collected {
+    collect((0..).zip(ranks), TIMES, "host")
+}
+
+fn calls(collected: &Collected, rank: usize) -> &[Call] {
+    &collected.trace.ranks[rank].threads[0].calls
+}
+
+/// The numbers of messages of the calls of a rank.
+fn messages(collected: &Collected, rank: usize) -> Vec<Option<u64>> {
+    calls(collected, rank).iter().map(|call| call.message).collect()
+}
+
+#[test]
+fn sends_and_receives_pair_in_order() {
+    let sender = rank(vec![send(1, 10, 1, 5), send(2, 20, 1, 6), send(3, 30, 1, 5)]);
+    let receiver = rank(vec![
+        receive(1, 0, Some(0), Some(5)),
+        receive(2, 40, Some(0), Some(5)),
+        receive(3, 50, Some(0), Some(6)),
+        receive(4, 60, Some(0), Some(6)),
+    ]);
+    let all = collected(vec![sender, receiver]);
+    let (sent, received) = (messages(&all, 0), messages(&all, 1));
+    assert_eq!([received[0], received[1], received[2]], [sent[0], sent[2], sent[1]]);
+    assert!(sent.iter().all(Option::is_some) && received[3].is_none());
+    let at = |rank, call| CallAt { rank, thread: 0, call };
+    let flow = all.flows.iter().find(|flow| flow.from == at(0, 1)).expect("it was received");
+    assert_eq!(flow.to, at(1, 2));
+}
+
+#[test]
+fn a_receive_from_any_rank_is_known_by_its_end() {
+    let request = 77;
+    let begun = Record { request, ..receive(1, 0, None, None) };
+    let wait = record(2, Recording::Wait, 10, 20);
+    let ended = Record {
+        request,
+        peer: Some(0),
+        tag: Some(9),
+        bytes: 16,
+        sequence: Some(2),
+        ..record(3, Recording::Ended, 19, 19)
+    };
+    let again = Record { request, ..receive(4, 30, Some(0), Some(9)) };
+    let cancelled = Record { is_cancelled: true, sequence: Some(5), ..ended.clone() };
+    let cancelled = Record { number: 6, start: 41, ..cancelled };
+    let late = record(5, Recording::Wait, 40, 42);
+    let receiver = rank(vec![begun, wait, ended, again, late, cancelled]);
+    let all = collected(vec![rank(vec![send(1, 0, 1, 9), send(2, 1, 1, 9)]), receiver]);
+    let [begun, wait, again, late] = calls(&all, 1) else { panic!("four calls") };
+    assert_eq!((begun.peer, begun.tag, begun.bytes), (Some(0), Some(9), 16));
+    assert_eq!(begun.message, calls(&all, 0)[0].message);
+    assert_eq!(wait.message, begun.message, "it has ended this one receive");
+    assert_eq!((again.message, late.message, all.flows.len()), (None, None, 1));
+}
+
+#[test]
+fn persistent_requests_are_of_their_starts() {
+    let request = 5;
+    let made = Record { request, kind: Recording::SendInit, ..send(1, 0, 1, 3) };
+    let start = Record { request, ..record(2, Recording::Start, 10, 11) };
+    let all_started = record(3, Recording::Other, 20, 21);
+    let started = Record { request, sequence: Some(3), ..record(4, Recording::Started, 20, 20) };
+    let receiver = rank(vec![receive(1, 0, Some(0), Some(3)), receive(2, 6, Some(0), Some(3))]);
+    let all = collected(vec![rank(vec![made, start, all_started, started]), receiver]);
+    let sent = messages(&all, 0);
+    assert_eq!((sent[0], sent[1], sent[2]), (None, messages(&all, 1)[0], messages(&all, 1)[1]));
+}
+
+#[test]
+fn an_exchange_sends_and_receives() {
+    let exchange = |other: u32| {
+        let call = Record { kind: Recording::Exchange, ..send(1, 10, other, 4) };
+        let call = Record { end: Some(20), ..call };
+        let came = Record {
+            peer: Some(other),
+            tag: Some(4),
+            sequence: Some(1),
+            ..record(2, Recording::Ended, 20, 20)
+        };
+        rank(vec![call, came])
+    };
+    let all = collected(vec![exchange(1), exchange(0)]);
+    assert_eq!(all.flows.len(), 2);
+    assert!(messages(&all, 0)[0].is_some() && messages(&all, 0) != messages(&all, 1));
+}
+
+/// The events of a trace file: type, time, sequence, and flows that begin or end.
+fn events(file: &[u8]) -> Vec<(u64, u64, u64, Vec<u64>)> {
+    let number = |list: &[(u32, Value)], field| {
+        list.iter().find_map(|(number, value)| match value {
+            Value::Number(value) if *number == field => Some(*value),
+            _ => None,
+        })
+    };
+    let packets = fields(file).into_iter().map(|(field, value)| match (field, value) {
+        (1, Value::Bytes(packet)) => fields(&packet),
+        other => panic!("no packet: {other:?}"),
+    });
+    packets
+        .filter_map(|packet| {
+            let event = packet.iter().find_map(|(field, value)| match (field, value) {
+                (11, Value::Bytes(event)) => Some(fields(event)),
+                _ => None,
+            })?;
+            let flows = event.iter().filter_map(|(field, value)| match (field, value) {
+                (47 | 48, Value::Fixed(flow)) => Some(*flow),
+                _ => None,
+            });
+            let (at, sequence) = (number(&packet, 8)?, number(&packet, 10)?);
+            Some((number(&event, 9)?, at, sequence, flows.collect()))
+        })
+        .collect()
+}
+
+fn written(collected: &Collected) -> Vec<u8> {
+    let mut file = Vec::new();
+    perfetto::write(collected, &mut file).expect("memory takes all");
+    file
+}
+
+#[test]
+fn the_file_has_calls_and_messages() {
+    let receiver = rank(vec![receive(1, 0, Some(0), Some(5))]);
+    let all = collected(vec![rank(vec![send(1, 3, 1, 5)]), receiver]);
+    let number = messages(&all, 0)[0].expect("it was received");
+    let (begin, end, instant, none) = (1, 2, 3, Vec::new());
+    assert_eq!(
+        events(&written(&all)),
+        [
+            (begin, 3, 1, none.clone()),
+            (instant, 3, 1, vec![number]),
+            (end, 4, 1, none.clone()),
+            (begin, 0, 2, none.clone()),
+            (instant, 5, 2, vec![number]),
+            (end, 5, 2, none),
+        ]
+    );
+}
+
+#[test]
+fn calls_nest_and_may_have_no_end() {
+    let open = Record { end: None, ..record(1, Recording::Span, 0, 0) };
+    let inner = record(2, Recording::Wait, 10, 500);
+    let mark = record(3, Recording::Mark, 20, 30);
+    let all = collected(vec![rank(vec![open, inner, mark])]);
+    let kinds: Vec<u64> = events(&written(&all)).iter().map(|event| event.0).collect();
+    assert_eq!(kinds, [1, 1, 3, 2], "the first one never ends");
+    assert_eq!(
+        calls(&all, 0).iter().map(|call| call.kind).collect::<Vec<_>>(),
+        [Kind::Span, Kind::Wait, Kind::Span]
+    );
+}
+
+fn any_record() -> impl Strategy<Value = Record> {
+    let kinds = [
+        Recording::Other,
+        Recording::Send,
+        Recording::Receive,
+        Recording::Exchange,
+        Recording::Wait,
+        Recording::Collective,
+        Recording::Span,
+        Recording::SendInit,
+        Recording::ReceiveInit,
+        Recording::Start,
+        Recording::Ended,
+        Recording::Started,
+        Recording::Mark,
+    ];
+    let times = (prop_oneof![0_u64..50, any::<u64>()], prop::option::of(0_u64..60));
+    let who = (prop::option::of(0_u32..3), prop::option::of(-1_i32..2), prop::option::of(0_u32..2));
+    let what = (0_u64..3, prop::option::of(0_u64..20), any::<bool>());
+    (prop::sample::select(kinds.to_vec()), times, who, what).prop_map(
+        |(kind, (start, len), (peer, tag, communicator), (request, sequence, is_cancelled))| {
+            Record {
+                peer,
+                tag,
+                communicator: communicator.map(|number| number << 31 | number),
+                request,
+                sequence,
+                is_cancelled,
+                end: len.map(|len| start.saturating_add(len)),
+                ..record(0, kind, start, start)
+            }
+        },
+    )
+}
+
+proptest! {
+    /// Whatever ranks claim, each call begins once, in order, and ends at most once; and flows lead from one event to one.
+    #[test]
+    fn any_records_make_a_file(ranks in prop::collection::vec(
+        prop::collection::vec(prop::collection::vec(any_record(), 0..12), 0..3), 0..4),
+    ) {
+        let threads = |threads: Vec<Vec<Record>>| Recorded {
+            threads: threads
+                .into_iter()
+                .map(|mut records| {
+                    (0..).zip(&mut records).for_each(|(at, record)| record.number = at);
+                    ThreadRecords { system_id: 1, records, lost: 0 }
+                })
+                .collect(),
+            lost: 1,
+        };
+        let all = collected(ranks.into_iter().map(threads).collect());
+        let mut depth = BTreeMap::<u64, i64>::new();
+        let mut last = BTreeMap::<u64, u64>::new();
+        let mut flows = BTreeMap::<u64, usize>::new();
+        for (kind, at, sequence, of_event) in events(&written(&all)) {
+            prop_assert!(at >= *last.entry(sequence).or_default());
+            last.insert(sequence, at);
+            let depth = depth.entry(sequence).or_default();
+            *depth += match kind { 1 => 1, 2 => -1, _ => 0 };
+            prop_assert!(*depth >= 0 && at <= TIMES.nanos);
+            of_event.into_iter().for_each(|flow| *flows.entry(flow).or_default() += 1);
+        }
+        prop_assert!(flows.values().all(|ends| *ends == 2));
+        prop_assert_eq!(flows.len(), all.flows.len());
+    }
+}
+
+/// Four ranks of 250,000 calls each, in a second on a usual machine.
+#[test]
+#[ignore = "measures; run it with --release -- --ignored --nocapture"]
+#[expect(clippy::print_stderr, reason = "it measures")]
+fn a_million_records_are_merged() {
+    let ranks: Vec<Recorded> = (0..4_u32)
+        .map(|own| {
+            let other = own ^ 1;
+            rank(
+                (0..250_000_u64)
+                    .map(|number| match (number + u64::from(own)) % 2 {
+                        0 => send(number, number * 2, other, 0),
+                        _ => receive(number, number * 2, Some(other), Some(0)),
+                    })
+                    .collect(),
+            )
+        })
+        .collect();
+    let began = Instant::now();
+    let times = Times { began: 0, ended: 1 << 20, nanos: 1 << 20 };
+    let all = collect((0..).zip(ranks), times, "host");
+    let merged = began.elapsed();
+    assert!(all.flows.len() > 400_000);
+    let file = written(&all);
+    let (total, bytes) = (began.elapsed(), file.len());
+    eprintln!("merged in {merged:?}, {bytes} bytes written in {:?}", total - merged);
+    assert!(merged.as_secs() < 1);
+    let _: Arc<str> = all.trace.ranks[0].threads[0].calls[0].name.clone();
+}

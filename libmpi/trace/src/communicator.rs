@@ -1,0 +1,254 @@
+//! Which ranks of the world the ranks of a communicator are, and a number for it that all its ranks have. Called by
+//! [`crate::call`], and by the functions that make or free communicators and windows.
+//!
+//! - KN1: ranks make the communicators of the same members in the same order. So the number follows from the members and
+//!   from how many communicators with these members were made before, and no rank asks another one.
+//! - KN2: what is known of a communicator stays until the program ends, so that threads keep references to it.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::FxBuildHasher;
+use transport_lapi::bootstrap::trace::{self, Kind};
+
+use crate::abi::*;
+use crate::site::Site;
+
+/// Numbers that no reader can make sense of begin here; the launcher replaces them.
+const UNREADABLE: u64 = 1 << 31;
+
+/// A communicator.
+pub struct Communicator {
+    /// Its number.
+    pub number: u32,
+    /// The world ranks of those that its calls name: its members, or the other group.
+    peers: &'static [Option<u32>],
+    /// All members.
+    members: &'static [u32],
+    /// How many collective calls this rank has made.
+    collectives: AtomicU64,
+}
+
+impl Communicator {
+    /// Returns the world rank of a rank, if it is one.
+    #[inline]
+    pub fn world_rank(&self, rank: c_int) -> Option<u32> {
+        *self.peers.get(usize::try_from(rank).ok()?)?
+    }
+
+    /// Returns the number of the collective call that this rank makes now.
+    pub fn next_collective(&self) -> u64 {
+        self.collectives.fetch_add(1, Relaxed)
+    }
+}
+
+/// The members of a group, with how many communicators were made of them.
+type Groups = HashMap<Vec<u32>, (&'static [u32], u64), FxBuildHasher>;
+
+/// What is known.
+#[derive(Default)]
+struct Known {
+    communicators: HashMap<MPI_Comm, &'static Communicator, FxBuildHasher>,
+    windows: HashMap<MPI_Win, &'static Communicator, FxBuildHasher>,
+    /// The communicators of receives from any rank that have not ended.
+    awaited: HashMap<MPI_Request, &'static Communicator, FxBuildHasher>,
+    groups: Groups,
+}
+
+static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+/// Whether the program has MPI_COMM_WORLD.
+static HAS_WORLD: AtomicBool = AtomicBool::new(false);
+/// How often a communicator was freed; what threads remember counts only while this is unchanged.
+static FREED: AtomicUsize = AtomicUsize::new(0);
+/// How many receives from any rank have not ended.
+static AWAITED: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// The communicator that this thread has used last, with [`FREED`] then.
+    static LAST: Cell<(MPI_Comm, usize, Option<&'static Communicator>)> =
+        const { Cell::new((0, 0, None)) };
+}
+
+fn known() -> MutexGuard<'static, Known> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns a communicator, if it is known.
+#[inline]
+pub fn find(comm: MPI_Comm) -> Option<&'static Communicator> {
+    let freed = FREED.load(Acquire);
+    match LAST.get() {
+        (last, then, found @ Some(_)) if last == comm && then == freed => found,
+        _ => {
+            let found = known().communicators.get(&comm).copied();
+            LAST.set((comm, freed, found));
+            found
+        }
+    }
+}
+
+/// Returns the communicator of a window, if it is known.
+pub fn of_window(win: MPI_Win) -> Option<&'static Communicator> {
+    known().windows.get(&win).copied()
+}
+
+/// Notes a window.
+pub fn window_made(win: MPI_Win, comm: MPI_Comm) {
+    let found = find(comm);
+    let mut known = known();
+    match found {
+        Some(found) => drop(known.windows.insert(win, found)),
+        None => drop(known.windows.remove(&win)),
+    }
+}
+
+/// Forgets a communicator that the program frees.
+pub fn freed(comm: MPI_Comm) {
+    known().communicators.remove(&comm);
+    FREED.fetch_add(1, Release);
+}
+
+/// Notes that a receive from any rank of a communicator was started.
+pub fn awaits_any(request: MPI_Request, comm: &'static Communicator) {
+    if known().awaited.insert(request, comm).is_none() {
+        AWAITED.fetch_add(1, Relaxed);
+    }
+}
+
+/// Returns the communicator of a receive from any rank that has ended.
+#[inline]
+pub fn awaited(request: MPI_Request) -> Option<&'static Communicator> {
+    if AWAITED.load(Relaxed) == 0 {
+        return None;
+    }
+    let found = known().awaited.remove(&request);
+    found.inspect(|_| {
+        AWAITED.fetch_sub(1, Relaxed);
+    })
+}
+
+/// Notes the communicators that there are from the beginning.
+pub fn world_made() {
+    HAS_WORLD.store(true, Relaxed);
+    made(MPI_COMM_WORLD, MPI_COMM_NULL, false);
+    made(MPI_COMM_SELF, MPI_COMM_NULL, false);
+}
+
+/// Notes a communicator that was made. While it `is_pending` nothing may be asked about it, but it has the members of its
+/// parent.
+pub fn made(comm: MPI_Comm, parent: MPI_Comm, is_pending: bool) {
+    if comm == MPI_COMM_NULL || !HAS_WORLD.load(Relaxed) {
+        return;
+    }
+    let (members, peers) = if is_pending {
+        let Some(parent) = find(parent) else { return };
+        (parent.members.to_vec(), parent.peers)
+    } else {
+        let Some((members, peers)) = members_of(comm) else { return };
+        (members, &*peers.leak())
+    };
+    let mut known = known();
+    let count = known.groups.entry(members).or_insert_with_key(|key| (key.clone().leak(), 0));
+    let (members, before) = *count;
+    count.1 += 1;
+    let is_first_world = comm == MPI_COMM_WORLD && members.first() == Some(&0);
+    let number = if is_first_world { 0 } else { number_of(members, before) };
+    let collectives = AtomicU64::new(0);
+    let new = Communicator { number, peers, members, collectives };
+    known.communicators.insert(comm, Box::leak(Box::new(new)));
+    drop(known);
+    // A number of a handle that was in use before may be that of this one.
+    FREED.fetch_add(1, Release);
+}
+
+/// A number for the communicator of these members that was made after so many others of them (KN1).
+fn number_of(members: &[u32], before: u64) -> u32 {
+    let words = members.iter().map(|member| u64::from(*member)).chain([before]);
+    let mixed = words.fold(0xcbf2_9ce4_8422_2325, |hash: u64, word| {
+        (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+    });
+    (mixed >> 16 | UNREADABLE) as u32
+}
+
+/// The members of a communicator as ranks of the world, in an order that all ranks agree on, and those that its calls name.
+fn members_of(comm: MPI_Comm) -> Option<(Vec<u32>, Vec<Option<u32>>)> {
+    let own = translated(group_of(comm, c"PMPI_Comm_group")?)?;
+    let other = match is_inter(comm) {
+        true => Some(translated(group_of(comm, c"PMPI_Comm_remote_group")?)?),
+        false => None,
+    };
+    // Ranks of other worlds are not known here.
+    let known = |ranks: &[Option<u32>]| -> Vec<u32> {
+        ranks.iter().map(|rank| rank.unwrap_or(u32::MAX)).collect()
+    };
+    let mut groups = vec![known(&own)];
+    groups.extend(other.as_deref().map(known));
+    groups.sort();
+    Some((groups.join(&u32::MAX), other.unwrap_or(own)))
+}
+
+fn is_inter(comm: MPI_Comm) -> bool {
+    static SITE: Site = Site::new(c"PMPI_Comm_test_inter", Kind::Other);
+    type Next = unsafe extern "C-unwind" fn(MPI_Comm, *mut c_int) -> c_int;
+    let mut flag = 0;
+    // SAFETY: TP1; a communicator that was just made, and a place for the answer.
+    unsafe { SITE.next::<Next>().map(|next| next(comm, &mut flag)) };
+    flag != 0
+}
+
+fn group_of(comm: MPI_Comm, function: &'static std::ffi::CStr) -> Option<MPI_Group> {
+    type Next = unsafe extern "C-unwind" fn(MPI_Comm, *mut MPI_Group) -> c_int;
+    let (site, mut group) = (Site::new(function, Kind::Other), MPI_GROUP_NULL);
+    // SAFETY: TP1; as in `is_inter`.
+    let code = unsafe { site.next::<Next>()?(comm, &mut group) };
+    (code == MPI_SUCCESS).then_some(group)
+}
+
+/// Frees a group, and returns its ranks as ranks of the world.
+fn translated(mut group: MPI_Group) -> Option<Vec<Option<u32>>> {
+    static SIZE: Site = Site::new(c"PMPI_Group_size", Kind::Other);
+    static TRANSLATE: Site = Site::new(c"PMPI_Group_translate_ranks", Kind::Other);
+    static FREE: Site = Site::new(c"PMPI_Group_free", Kind::Other);
+    type Size = unsafe extern "C-unwind" fn(MPI_Group, *mut c_int) -> c_int;
+    type Translate =
+        unsafe extern "C-unwind" fn(MPI_Group, c_int, *const c_int, MPI_Group, *mut c_int) -> c_int;
+    type Free = unsafe extern "C-unwind" fn(*mut MPI_Group) -> c_int;
+    let mut world = group_of(MPI_COMM_WORLD, c"PMPI_Comm_group")?;
+    let mut size = 0;
+    // SAFETY: TP1; groups that were just made, and a place for the answer.
+    unsafe { SIZE.next::<Size>()?(group, &mut size) };
+    let ranks: Vec<c_int> = (0..size).collect();
+    let mut of_world = ranks.clone();
+    // SAFETY: TP1; both lists are as long as is said, and the groups are ours to free.
+    unsafe {
+        let translate = TRANSLATE.next::<Translate>()?;
+        translate(group, size, ranks.as_ptr(), world, of_world.as_mut_ptr());
+        let free = FREE.next::<Free>()?;
+        free(&mut group);
+        free(&mut world);
+    }
+    let first = trace::recorder()?.first_task();
+    Some(of_world.into_iter().map(|rank| Some(first + u32::try_from(rank).ok()?)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_differ_by_members_and_by_order_and_are_never_read_as_others() {
+        let all = [
+            number_of(&[0, 1], 0),
+            number_of(&[0, 1], 1),
+            number_of(&[1, 0], 0),
+            number_of(&[0], 1),
+        ];
+        assert!(all.iter().all(|number| u64::from(*number) >= UNREADABLE));
+        let distinct: std::collections::BTreeSet<_> = all.into_iter().collect();
+        assert_eq!(distinct.len(), 4);
+    }
+}

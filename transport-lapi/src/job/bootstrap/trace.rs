@@ -1,0 +1,195 @@
+//! What a rank records of its calls, in memory that the launcher reads when the rank has ended (`mpjrun --trace`).
+//!
+//! The launcher makes one sealed memfd for each rank ([`create`]), which the rank inherits. The rank maps it and records
+//! (`recorder.rs`); the launcher reads it ([`read`], `recorded.rs`), however the rank has ended: what was recorded is
+//! there, also after a crash.
+//!
+//! ```text
+//!  head     64 bytes of numbers: what the memory is, and how much of it is taken
+//!  texts    names and places in the source, each a length and its bytes
+//!  blocks   of 16 KiB, each taken by one thread, which fills it: a head of 64 bytes, then records of 64 bytes
+//! ```
+//!
+//! - TC1: all of it is words of 64 bits, which are read and written as atomics. So there are no data races, and each
+//!   value that a reader gets was written.
+//! - TC2: a thread takes whole blocks, by one atomic addition, and only it writes to a block, so recording takes no lock.
+//! - TC3: memory that was never written is 0. A record counts if its first word, the start, is not 0; it is written last.
+//! - TC4: the launcher never trusts what a rank wrote: it copies the bytes, and each number in them is checked before it
+//!   is used.
+
+mod mapping;
+mod recorded;
+mod recorder;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{MemfdFlags, SealFlags};
+
+pub use mapping::ticks;
+pub use recorded::{Record, Recorded, ThreadRecords, read};
+pub use recorder::{Entry, Join, Recorder, join, recorder};
+
+/// Bytes of a record, and of the heads of the memory and of a block.
+const RECORD: usize = 64;
+/// Words of these.
+const WORDS: usize = RECORD / 8;
+/// Bytes of a block.
+const BLOCK: usize = 16 << 10;
+/// Where the first block begins; before it are texts.
+const BLOCKS: usize = 256 << 10;
+/// The least memory that a rank can get: some hundred blocks beside the texts.
+pub const LEAST: u64 = 1 << 20;
+/// The most memory that a rank can get.
+pub const MOST: u64 = 1 << 36;
+/// The most bytes of a text that are kept.
+const LONGEST_TEXT: usize = 1000;
+/// What the memory begins with.
+const MAGIC: u64 = u64::from_le_bytes(*b"mpjtrac1");
+
+/// Words of the head.
+mod head {
+    /// [`super::MAGIC`].
+    pub const MAGIC: usize = 0;
+    /// Whose times the records have: a [`super::Clock`].
+    pub const CLOCK: usize = 1;
+    /// How many blocks were taken, also those for which there was no memory.
+    pub const BLOCKS_TAKEN: usize = 2;
+    /// How many words of texts were taken, also those for which there was no memory.
+    pub const TEXT_TAKEN: usize = 3;
+    /// How many calls were not recorded of threads that have no block.
+    pub const LOST: usize = 4;
+    /// How many threads have recorded.
+    pub const THREADS: usize = 5;
+}
+
+/// Words of the head of a block.
+mod block {
+    /// The number of the thread, from 1.
+    pub const THREAD: usize = 0;
+    /// How many calls of the thread were not recorded after this block was full.
+    pub const LOST: usize = 1;
+    /// The id that the system has given to the thread.
+    pub const SYSTEM_ID: usize = 2;
+}
+
+/// Words of a record.
+mod word {
+    pub const START: usize = 0;
+    pub const END: usize = 1;
+    /// Name in the lower half, place in the upper.
+    pub const NAME: usize = 2;
+    /// Communicator in the lower half, [`super::Kind`] and [`super::flag`] above.
+    pub const KIND: usize = 3;
+    /// Peer in the lower half, tag in the upper.
+    pub const PEER: usize = 4;
+    pub const BYTES: usize = 5;
+    pub const REQUEST: usize = 6;
+    pub const SEQUENCE: usize = 7;
+}
+
+/// Bits of a record that say what of it is known, above its kind.
+mod flag {
+    pub const COMMUNICATOR: u64 = 1 << 40;
+    pub const PEER: u64 = 1 << 41;
+    pub const TAG: u64 = 1 << 42;
+    pub const SEQUENCE: u64 = 1 << 43;
+    pub const CANCELLED: u64 = 1 << 44;
+}
+
+/// Whose times records have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// [`monotonic_nanos`](super::monotonic_nanos).
+    System = 0,
+    /// The time stamp counter of the processors, which is the same on all of them.
+    Counter = 1,
+}
+
+impl Clock {
+    /// Returns the clock that is best here: the counter of the processors, if it never stops and its rate never changes.
+    pub fn here() -> Self {
+        let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let flags = flags.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+        let has = |flag| flags.split_ascii_whitespace().any(|word| word == flag);
+        let is_steady = has("constant_tsc") && has("nonstop_tsc");
+        if cfg!(target_arch = "x86_64") && is_steady { Self::Counter } else { Self::System }
+    }
+}
+
+/// What a record is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A call that is none of the following.
+    Other = 0,
+    /// A send, or its start.
+    Send = 1,
+    /// A receive, or its start.
+    Receive = 2,
+    /// A send together with a receive; peer, tag and bytes are those of the send.
+    Exchange = 3,
+    /// A wait or a test.
+    Wait = 4,
+    /// A look for a message.
+    Probe = 5,
+    /// A collective call.
+    Collective = 6,
+    /// An access to the memory of another rank, or a call about such accesses.
+    OneSided = 7,
+    /// A call for a file.
+    File = 8,
+    /// A part of the program that it has named itself.
+    Span = 9,
+    /// The making of a persistent send, which calls of kind [`Kind::Start`] start.
+    SendInit = 10,
+    /// The making of a persistent receive.
+    ReceiveInit = 11,
+    /// The start of a persistent request.
+    Start = 12,
+    /// No call: that an operation ended in the call whose record [`Record::sequence`] names. With a request, the one that
+    /// the request is of; without, the receive of a [`Kind::Exchange`].
+    Ended = 13,
+    /// No call: that a persistent request was started in the call whose record [`Record::sequence`] names.
+    Started = 14,
+    /// No call: a moment that the program has marked.
+    Mark = 15,
+}
+
+impl Kind {
+    const ALL: [Self; 16] = [
+        Self::Other,
+        Self::Send,
+        Self::Receive,
+        Self::Exchange,
+        Self::Wait,
+        Self::Probe,
+        Self::Collective,
+        Self::OneSided,
+        Self::File,
+        Self::Span,
+        Self::SendInit,
+        Self::ReceiveInit,
+        Self::Start,
+        Self::Ended,
+        Self::Started,
+        Self::Mark,
+    ];
+}
+
+/// Makes the memory for what a rank records, of so many bytes, of which the system provides what is written.
+///
+/// # Errors
+/// What the system answers.
+pub fn create(bytes: u64, clock: Clock) -> io::Result<OwnedFd> {
+    let bytes = bytes.clamp(LEAST, MOST).next_multiple_of(BLOCK as u64);
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let memory = rustix::fs::memfd_create("mpj-trace", flags)?;
+    rustix::fs::ftruncate(&memory, bytes)?;
+    let facts = [MAGIC, clock as u64].map(u64::to_le_bytes);
+    rustix::io::pwrite(&memory, facts.as_flattened(), 0)?;
+    rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Ok(memory)
+}

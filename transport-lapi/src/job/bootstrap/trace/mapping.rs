@@ -1,0 +1,80 @@
+//! Maps the memory of a rank's records, and reads the clock. Called only by [`super`].
+//!
+//! - TC5: the memory is mapped only if it is sealed, so that no access inside of its length fails for want of a file. It
+//!   is never unmapped, since threads may record until the process ends.
+//! - TC6: a descriptor whose number the environment names is taken only if it is such memory: an older number never closes
+//!   another file.
+
+#![expect(
+    unsafe_code,
+    reason = "mapping a file, a descriptor that arrives as a number, and the time stamp counter"
+)]
+
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::sync::atomic::AtomicU64;
+
+use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+use super::{BLOCK, Clock, LEAST};
+
+/// Takes the descriptor with this number, if it is the memory of records (TC6), and maps it.
+pub(super) fn take(number: RawFd) -> Option<&'static [AtomicU64]> {
+    // SAFETY: the number is not -1. If it is not open, the check of its kind gets EBADF; nothing is closed.
+    let is_memory = number > 2 && is_memory(unsafe { BorrowedFd::borrow_raw(number) });
+    if !is_memory {
+        return None;
+    }
+    // SAFETY: TC6, and the caller takes a number once.
+    let memory = unsafe { OwnedFd::from_raw_fd(number) };
+    fcntl_setfd(&memory, FdFlags::CLOEXEC).ok()?;
+    map(&memory).ok()
+}
+
+fn is_memory(descriptor: BorrowedFd<'_>) -> bool {
+    let has_magic = || {
+        let mut magic = [0; 8];
+        rustix::io::pread(descriptor, &mut magic, 0) == Ok(8)
+            && u64::from_le_bytes(magic) == super::MAGIC
+    };
+    fcntl_get_seals(descriptor).is_ok_and(|seals| seals.contains(SealFlags::SHRINK)) && has_magic()
+}
+
+/// Maps memory for the whole life of the process (TC5).
+pub(super) fn map(memory: &OwnedFd) -> Result<&'static [AtomicU64], Errno> {
+    if !fcntl_get_seals(memory)?.contains(SealFlags::SHRINK) {
+        return Err(Errno::INVAL);
+    }
+    let bytes = usize::try_from(fstat(memory)?.st_size).map_err(|_| Errno::INVAL)?;
+    if (bytes as u64) < LEAST {
+        return Err(Errno::INVAL);
+    }
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: the kernel chooses the place, so nothing is replaced.
+    let start =
+        unsafe { rustix::mm::mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, memory, 0) }?;
+    // SAFETY: TC5: the mapping is new, as long as the file, aligned to a page, and stays. All accesses are atomic (TC1).
+    Ok(unsafe { std::slice::from_raw_parts(start.cast::<AtomicU64>(), bytes / 8) })
+}
+
+/// Has the system provide the memory of a block, so that its first uses are no page faults. Returns whether there is such
+/// memory; a kernel that cannot tell says yes.
+pub(super) fn provide(block: &'static [AtomicU64]) -> bool {
+    let start = ptr::from_ref(block).cast_mut().cast();
+    // SAFETY: the pages of the block are mapped for ever (TC5); populating changes no byte.
+    let provided = unsafe { rustix::mm::madvise(start, BLOCK, Advice::LinuxPopulateWrite) };
+    matches!(provided, Ok(()) | Err(Errno::INVAL))
+}
+
+/// Returns what a clock shows now.
+#[inline(always)]
+pub fn ticks(clock: Clock) -> u64 {
+    match clock {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: each processor of this kind has the instruction, which changes nothing.
+        Clock::Counter => unsafe { std::arch::x86_64::_rdtsc() },
+        _ => crate::platform::sys::monotonic_nanos(),
+    }
+}

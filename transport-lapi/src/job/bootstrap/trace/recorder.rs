@@ -1,0 +1,313 @@
+//! The rank's half: what a thread records of a call. Called by `mpjdev` and the layers above it, and by the library that
+//! records the calls of programs in C.
+//!
+//! A call costs two looks at the clock and some stores into one cache line that no other thread uses.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::panic::Location;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use rustc_hash::FxBuildHasher;
+
+use super::{BLOCK, BLOCKS, Clock, Kind, LONGEST_TEXT, WORDS, block, flag, head, mapping, word};
+use crate::job::config;
+
+/// The recorder of this process, once it has joined.
+static RECORDER: OnceLock<Recorder> = OnceLock::new();
+/// Whether the process has tried to join.
+static HAS_TRIED: AtomicBool = AtomicBool::new(false);
+
+/// How a process came to record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Join {
+    /// Nobody asked for it.
+    Unasked,
+    /// It records from now on, or has before.
+    Records,
+}
+
+/// Begins to record, if the launcher has asked this rank for it. Called when the process joins its job, more than once if
+/// several libraries do.
+pub fn join() -> Join {
+    if !HAS_TRIED.swap(true, Relaxed) {
+        let number = config::environment(config::TRACE_FD);
+        let memory = number.and_then(|number| mapping::take(number.parse().ok()?));
+        if let Some(words) = memory {
+            let _ = RECORDER.set(Recorder::over(words));
+        }
+    }
+    if recorder().is_some() { Join::Records } else { Join::Unasked }
+}
+
+/// Returns the recorder of this process, if it records.
+#[inline]
+pub fn recorder() -> Option<&'static Recorder> {
+    RECORDER.get()
+}
+
+/// The part of a block that a thread has not used.
+#[derive(Clone, Copy)]
+struct Lane {
+    /// Where the next record begins, in words from the start of the memory.
+    next: usize,
+    /// Where the block ends.
+    end: usize,
+    /// The thread's number, from 1; 0 before its first record.
+    thread: u64,
+}
+
+/// How many places a thread remembers.
+const PLACES_KEPT: usize = 16;
+
+thread_local! {
+    static LANE: Cell<Lane> = const { Cell::new(Lane { next: 0, end: 0, thread: 0 }) };
+    /// The texts of places that this thread has used last, by their addresses.
+    static PLACES: [Cell<(usize, u32)>; PLACES_KEPT] =
+        const { [const { Cell::new((0, 0)) }; PLACES_KEPT] };
+}
+
+/// Records the calls of a process.
+pub struct Recorder {
+    words: &'static [AtomicU64],
+    clock: Clock,
+    /// The number in the job of the first rank of this process's world.
+    first_task: u32,
+    /// The number of each text that has an address of its own, by address and length.
+    texts: Mutex<HashMap<(usize, usize), u32, FxBuildHasher>>,
+}
+
+/// The record of a call.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    words: &'static [AtomicU64; WORDS],
+    /// Where it begins, in words from the start of the memory.
+    at: usize,
+    clock: Clock,
+}
+
+impl Recorder {
+    /// Makes the recorder over the memory of a rank.
+    pub(super) fn over(words: &'static [AtomicU64]) -> Self {
+        let is_counter = words[head::CLOCK].load(Relaxed) == Clock::Counter as u64;
+        let clock = if is_counter { Clock::Counter } else { Clock::System };
+        let first_task = config::environment(config::FIRST_TASK);
+        let first_task = first_task.and_then(|number| number.parse().ok()).unwrap_or(0);
+        Self { words, clock, first_task, texts: Mutex::default() }
+    }
+
+    /// Returns the number in the job of the first rank of this process's world.
+    pub fn first_task(&self) -> u32 {
+        self.first_task
+    }
+
+    /// Begins the record of a call with this name, a number that [`Recorder::text`] has returned. Returns `None` if there
+    /// is no memory left; then the call is counted as lost.
+    #[inline]
+    pub fn begin(&self, name: u32, kind: Kind) -> Option<Entry> {
+        let lane = LANE.get();
+        let lane = if lane.next < lane.end { lane } else { self.next_block(lane)? };
+        let words = self.words.get(lane.next..)?.first_chunk()?;
+        LANE.set(Lane { next: lane.next + WORDS, ..lane });
+        let entry = Entry { words, at: lane.next, clock: self.clock };
+        entry.word(word::NAME).store(name.into(), Relaxed);
+        entry.word(word::KIND).store((kind as u64) << 32, Relaxed);
+        // TC3: what is written before shows up before it.
+        entry.word(word::START).store(mapping::ticks(self.clock).max(1), Release);
+        Some(entry)
+    }
+
+    /// Forgets the record that this thread has begun last, whose place is used again.
+    #[inline]
+    pub fn forget(&self, entry: Entry) {
+        let lane = LANE.get();
+        if lane.next == entry.at + WORDS {
+            entry.word(word::START).store(0, Relaxed);
+            entry.words[1..].iter().for_each(|word| word.store(0, Relaxed));
+            LANE.set(Lane { next: entry.at, ..lane });
+        }
+    }
+
+    /// Takes a further block for this thread (TC2). If there is none, counts the record as lost.
+    #[cold]
+    #[inline(never)]
+    fn next_block(&self, lane: Lane) -> Option<Lane> {
+        let (first, size) = (BLOCKS / 8, BLOCK / 8);
+        let most = (self.words.len() - first) / size;
+        // Once all are taken, the count is not changed any more, so it never wraps.
+        let taken = &self.words[head::BLOCKS_TAKEN];
+        let is_left = taken.load(Relaxed) < most as u64;
+        let number = if is_left { taken.fetch_add(1, Relaxed) as usize } else { most };
+        let start = first + number.min(most) * size;
+        let block = self.words.get(start..start + size).filter(|block| mapping::provide(block));
+        let Some(words) = block else {
+            self.lose(lane);
+            return None;
+        };
+        let thread = match lane.thread {
+            0 => self.words[head::THREADS].fetch_add(1, Relaxed) + 1,
+            thread => thread,
+        };
+        let id = rustix::thread::gettid().as_raw_nonzero().get();
+        words[block::SYSTEM_ID].store(u64::from(id.unsigned_abs()), Relaxed);
+        words[block::THREAD].store(thread, Release);
+        Some(Lane { next: start + WORDS, end: start + size, thread })
+    }
+
+    /// Counts a record for which there is no memory.
+    fn lose(&self, lane: Lane) {
+        let count = match lane.end.checked_sub(BLOCK / 8) {
+            Some(last) => &self.words[last + block::LOST],
+            None => &self.words[head::LOST],
+        };
+        count.fetch_add(1, Relaxed);
+    }
+
+    /// Stores a text and returns its number; 0 if there is no memory for it.
+    pub fn text(&self, text: &str) -> u32 {
+        let mut len = text.len().min(LONGEST_TEXT);
+        while !text.is_char_boundary(len) {
+            len -= 1;
+        }
+        let words = 1 + len.div_ceil(8);
+        let taken = &self.words[head::TEXT_TAKEN];
+        let room = BLOCKS / 8 - WORDS;
+        if taken.load(Relaxed) > room as u64 {
+            return 0;
+        }
+        let at = WORDS + taken.fetch_add(words as u64, Relaxed) as usize;
+        let Some(place) = self.words[..BLOCKS / 8].get(at..at + words) else { return 0 };
+        for (word, bytes) in place[1..].iter().zip(text.as_bytes()[..len].chunks(8)) {
+            let mut padded = [0; 8];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            word.store(u64::from_le_bytes(padded), Relaxed);
+        }
+        place[0].store(len as u64, Release);
+        at as u32
+    }
+
+    /// Stores a text that stays where it is, once, and returns its number.
+    pub fn text_once(&self, text: &'static str) -> u32 {
+        self.once((text.as_ptr().addr(), text.len()), || self.text(text))
+    }
+
+    /// Stores a place in the source, once, and returns its number.
+    #[inline]
+    pub fn place(&self, place: &'static Location<'static>) -> u32 {
+        let address = std::ptr::from_ref(place).addr();
+        let at = address / align_of::<Location<'_>>() % PLACES_KEPT;
+        PLACES.with(|places| {
+            let (known, number) = places[at].get();
+            if known == address {
+                return number;
+            }
+            let text = || self.text(&format!("{}:{}", place.file(), place.line()));
+            let number = self.once((address, 0), text);
+            places[at].set((address, number));
+            number
+        })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn once(&self, key: (usize, usize), text: impl FnOnce() -> u32) -> u32 {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        *texts.entry(key).or_insert_with(text)
+    }
+}
+
+impl Entry {
+    #[inline(always)]
+    fn word(self, word: usize) -> &'static AtomicU64 {
+        &self.words[word]
+    }
+
+    /// Sets bits of the word that has the kind. Only this thread writes to it (TC2).
+    #[inline(always)]
+    fn add(self, bits: u64) {
+        let kind = self.word(word::KIND);
+        kind.store(kind.load(Relaxed) | bits, Relaxed);
+    }
+
+    /// Says where in the source the call is: a number that [`Recorder::place`] has returned.
+    #[inline]
+    pub fn at(self, place: u32) {
+        let name = self.word(word::NAME);
+        name.store(name.load(Relaxed) | u64::from(place) << 32, Relaxed);
+    }
+
+    /// Replaces the name.
+    #[inline]
+    pub fn name(self, text: u32) {
+        let name = self.word(word::NAME);
+        name.store(name.load(Relaxed) >> 32 << 32 | u64::from(text), Relaxed);
+    }
+
+    /// Replaces the kind.
+    #[inline]
+    pub fn kind(self, kind: Kind) {
+        let word = self.word(word::KIND);
+        word.store(word.load(Relaxed) & !(0xFF << 32) | (kind as u64) << 32, Relaxed);
+    }
+
+    /// Returns whether it is of this kind.
+    pub fn is(self, kind: Kind) -> bool {
+        self.word(word::KIND).load(Relaxed) >> 32 & 0xFF == kind as u64
+    }
+
+    /// Says in which communicator the call is: a number that is the same on all its ranks.
+    #[inline]
+    pub fn communicator(self, number: u32) {
+        self.add(flag::COMMUNICATOR | u64::from(number));
+    }
+
+    /// Says with whom the call communicates, a rank of the world, if that is known, and with which tag.
+    #[inline]
+    pub fn peer(self, peer: Option<u32>, tag: Option<i32>) {
+        let (has_peer, has_tag) = (peer.map_or(0, |_| flag::PEER), tag.map_or(0, |_| flag::TAG));
+        let tag = u64::from(tag.unwrap_or(0) as u32);
+        self.word(word::PEER).store(tag << 32 | u64::from(peer.unwrap_or(0)), Relaxed);
+        let kind = self.word(word::KIND);
+        let others = kind.load(Relaxed) & !(flag::PEER | flag::TAG);
+        kind.store(others | has_peer | has_tag, Relaxed);
+    }
+
+    /// Says how many bytes the call sends or receives.
+    #[inline]
+    pub fn bytes(self, bytes: u64) {
+        self.word(word::BYTES).store(bytes, Relaxed);
+    }
+
+    /// Says for which request the call is, by a number other than 0, which is free for another request when it has ended.
+    #[inline]
+    pub fn request(self, request: u64) {
+        self.word(word::REQUEST).store(request, Relaxed);
+    }
+
+    /// Says which collective call of its communicator it is.
+    #[inline]
+    pub fn sequence(self, number: u64) {
+        self.word(word::SEQUENCE).store(number, Relaxed);
+        self.add(flag::SEQUENCE);
+    }
+
+    /// Says that what this is of belongs to another record of this process, made before.
+    #[inline]
+    pub fn belongs_to(self, other: Entry) {
+        self.word(word::SEQUENCE).store((other.at * 8) as u64, Relaxed);
+    }
+
+    /// Says that the operation was cancelled.
+    #[inline]
+    pub fn cancelled(self) {
+        self.add(flag::CANCELLED);
+    }
+
+    /// Ends the call.
+    #[inline]
+    pub fn end(self) {
+        self.word(word::END).store(mapping::ticks(self.clock).max(1), Relaxed);
+    }
+}

@@ -1,0 +1,131 @@
+//! What is recorded is read again; and whatever is in the memory, reading it does not fail.
+
+use std::os::fd::OwnedFd;
+use std::panic::Location;
+use std::thread;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Records in a thread of its own, since each thread records in one memory.
+fn record(memory: &OwnedFd, calls: impl FnOnce(&Recorder) + Send) {
+    let recorder = Recorder::over(mapping::map(memory).expect("memory"));
+    thread::scope(|scope| scope.spawn(|| calls(&recorder)).join().expect("it records"));
+}
+
+fn memory() -> OwnedFd {
+    create(LEAST, Clock::System).expect("memory")
+}
+
+#[test]
+fn what_is_recorded_is_read() {
+    let memory = memory();
+    let here = Location::caller();
+    record(&memory, |recorder| {
+        let send = recorder.begin(recorder.text("send"), Kind::Send).expect("there is room");
+        send.communicator(3);
+        send.peer(Some(7), Some(-5));
+        send.bytes(1 << 40);
+        send.at(recorder.place(here));
+        send.end();
+        let open = recorder.begin(recorder.text_once("recv"), Kind::Other).expect("there is room");
+        open.kind(Kind::Receive);
+        open.peer(None, Some(1));
+        open.peer(Some(2), None);
+        open.request(9);
+        let part = recorder.begin(0, Kind::Ended).expect("there is room");
+        part.belongs_to(open);
+        part.cancelled();
+        let forgotten = recorder.begin(0, Kind::Probe).expect("there is room");
+        recorder.forget(forgotten);
+    });
+    record(&memory, |recorder| {
+        let barrier = recorder.begin(recorder.text("barrier"), Kind::Collective).expect("room");
+        barrier.sequence(0);
+        barrier.name(recorder.text("é".repeat(LONGEST_TEXT).as_str()));
+    });
+    let Recorded { threads, lost: 0 } = read(&memory, Clock::System).expect("it is such memory")
+    else {
+        panic!("calls were lost")
+    };
+    let [first, second] = &threads[..] else { panic!("two threads: {threads:?}") };
+    let [send, open, part] = &first.records[..] else { panic!("three records: {first:?}") };
+    assert_eq!((&*send.name, send.kind, send.communicator), ("send", Kind::Send, Some(3)));
+    assert_eq!((send.peer, send.tag, send.bytes), (Some(7), Some(-5), 1 << 40));
+    assert_eq!(send.place.as_deref(), Some(&*format!("{}:{}", here.file(), here.line())));
+    assert!(send.end.is_some_and(|end| end >= send.start));
+    assert_eq!((&*open.name, open.kind, open.end), ("recv", Kind::Receive, None));
+    assert_eq!((open.peer, open.tag, open.request, open.sequence), (Some(2), None, 9, None));
+    assert_eq!((part.sequence, part.is_cancelled), (Some(open.number), true));
+    assert!(second.records[0].name.len() <= LONGEST_TEXT);
+    assert_eq!((second.records[0].sequence, second.lost), (Some(0), 0));
+    assert_eq!(read(&memory, Clock::Counter), None, "the times are of another clock");
+}
+
+#[test]
+fn what_finds_no_memory_is_counted() {
+    let memory = memory();
+    let room = (LEAST as usize - BLOCKS) / BLOCK * (BLOCK / RECORD - 1);
+    record(&memory, |recorder| {
+        (0..room + 5).for_each(|number| {
+            let entry = recorder.begin(0, Kind::Send);
+            assert_eq!(entry.is_some(), number < room);
+            entry.into_iter().for_each(|entry| entry.bytes(number as u64));
+        });
+    });
+    record(&memory, |recorder| assert!(recorder.begin(0, Kind::Send).is_none()));
+    let recorded = read(&memory, Clock::System).expect("it is such memory");
+    assert_eq!((recorded.threads.len(), recorded.lost), (1, 1));
+    assert_eq!((recorded.threads[0].records.len(), recorded.threads[0].lost), (room, 5));
+    let bytes = recorded.threads[0].records.iter().map(|record| record.bytes);
+    assert!(bytes.eq(0..room as u64), "in the order in which they were made");
+}
+
+#[test]
+fn texts_without_memory_have_no_number() {
+    let memory = memory();
+    record(&memory, |recorder| {
+        let numbers: Vec<u32> = (0..BLOCKS).map(|_| recorder.text("some words")).collect();
+        assert!(numbers[0] > 0 && numbers.last() == Some(&0));
+    });
+}
+
+#[test]
+fn only_sealed_memory_of_records_is_taken() {
+    let plain = rustix::fs::memfd_create("plain", MemfdFlags::CLOEXEC).expect("memory");
+    assert!(mapping::map(&plain).is_err() && read(&plain, Clock::System).is_none());
+    let null = std::fs::File::open("/dev/null").expect("it is there");
+    let number = std::os::fd::AsRawFd::as_raw_fd(&null);
+    assert!(mapping::take(number).is_none() && mapping::take(1_000_000).is_none());
+    assert!(rustix::io::fcntl_getfd(&null).is_ok(), "it stays open");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_content_is_read(
+        words in prop::collection::vec((0_u64..3 << 15, prop_oneof![
+            any::<u64>(),
+            0_u64..64,
+            (0_u64..16).prop_map(|kind| kind << 32 | 0x1F << 40),
+        ]), 0..400),
+    ) {
+        let memory = memory();
+        record(&memory, |recorder| {
+            for number in 0..300 {
+                let entry = recorder.begin(recorder.text("a name"), Kind::Send);
+                entry.expect("there is room").bytes(number);
+            }
+        });
+        for (at, word) in words {
+            // The facts at the beginning stay, so that it is read.
+            let written = rustix::io::pwrite(&memory, &word.to_le_bytes(), 16 + at * 8);
+            prop_assert_eq!(written, Ok(8));
+        }
+        let recorded = read(&memory, Clock::System).expect("the facts are there");
+        let records = recorded.threads.iter().flat_map(|thread| &thread.records);
+        prop_assert!(records.clone().all(|record| record.end.is_none_or(|end| end >= record.start)));
+        prop_assert!(records.count() <= LEAST as usize / RECORD);
+    }
+}
