@@ -31,7 +31,6 @@ mod hang;
 mod host;
 mod io;
 pub mod job;
-#[cfg_attr(not(test), expect(dead_code, reason = "the option that asks for it is built on it"))]
 mod profile;
 mod report;
 pub mod testing;

@@ -37,6 +37,8 @@ mod verdict;
 mod waits;
 mod words;
 
+use std::path::PathBuf;
+
 use crate::trace::Collected;
 use causes::Charge;
 use lateness::{CollectiveSite, Late};
@@ -46,6 +48,13 @@ use sites::Site;
 use timeline::Timelines;
 use traffic::Traffic;
 use waits::Why;
+
+/// `--profile`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProfileChoice {
+    /// The file for a page in HTML, if one is written.
+    pub page: Option<PathBuf>,
+}
 
 /// What a job spent its time with.
 #[derive(Debug, Clone, PartialEq, Eq)]
