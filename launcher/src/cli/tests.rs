@@ -6,7 +6,7 @@ use transport_lapi::adapters::MAX_TASKS_PER_HOST;
 use transport_lapi::config::{BackendChoice, SETTINGS};
 
 use super::*;
-use crate::job::{App, Export};
+use crate::job::{App, Export, ProfileChoice, TraceChoice};
 use crate::job::{BindTo, Binding, InputChoice, MapBy, OnFailure, OutputChoice, Vigilance};
 
 fn words(line: &str) -> Vec<OsString> {
@@ -81,6 +81,30 @@ fn a_job_is_watched_from_its_start_or_while_it_runs() {
     assert_eq!(watched("--watch 77"), Some(Watched { launcher: 77, every: None }));
     assert_eq!(watched("--watch ./77"), None);
     assert_eq!(watched("-n 1 --watch 77 : -n 1 prog"), None);
+}
+
+#[test]
+fn a_profile_and_a_trace_need_the_same_records() {
+    for (line, file, page) in [
+        ("--profile prog", None, None),
+        ("--profile=p.html prog", None, Some("p.html")),
+        ("--trace t --profile prog", Some("t"), None),
+    ] {
+        let spec = parse(&format!("-n 2 --trace-memory 2M {line}")).expect(line);
+        let [file, page] = [file, page].map(|path| path.map(PathBuf::from));
+        assert_eq!(spec.trace, Some(Box::new(TraceChoice { file, memory: 2 << 20 })), "{line}");
+        assert_eq!(spec.profile, Some(Box::new(ProfileChoice { page })), "{line}");
+        assert_eq!(spec.apps[0].program, "prog", "{line}");
+    }
+    let spec = parse("-n 2 --trace t prog").expect("legal");
+    assert_eq!((spec.trace.is_some(), spec.profile), (true, None));
+    for (line, said) in [
+        ("-n 2 --trace-memory 2M prog", "--trace-memory goes with --trace or --profile"),
+        ("--hosts a:1,b:1 --profile prog", "--trace and --profile are for jobs of one host"),
+    ] {
+        let (_, text) = refusal(line);
+        assert!(text.contains(said), "{text}");
+    }
 }
 
 #[test]

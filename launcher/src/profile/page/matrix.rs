@@ -40,7 +40,7 @@ impl Matrix {
         let heat = |number: u64| format!("--heat: {:.0}", super::share(number, most) * HOTTEST);
         html! {
             div class="scroll" {
-                table class={ "matrix " (class) } .blocks[!has_text] {
+                table class={ "matrix " (class) @if !has_text { " blocks" } } {
                     thead { tr { th {} @for name in &self.names { th { (name) } } } }
                     tbody { @for (row, cells) in self.names.iter().zip(&self.cells) {
                         tr {

@@ -113,6 +113,7 @@ fn the_page_needs_nothing_else_and_quotes_nothing_raw() {
         assert!(!page.contains(foreign), "{foreign}");
     }
     assert_eq!(page.matches("</style>").count(), 1);
+    assert!(page.contains("<table class=\"matrix of-waits\">"), "{page}");
     assert!(page.contains("alert(1)"));
     assert!(page.contains("Rank 1 computed 2.00 s longer than rank 0"));
 }
