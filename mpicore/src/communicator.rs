@@ -21,14 +21,17 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use mpjdev::{CALL_NUMBERS, Device, Members};
+use mpjdev::{CALL_NUMBERS, Call, Device, Members, recorded};
 
 use crate::attribute::Attributes;
 use crate::collective::{Hosts, Member};
 use crate::error::Error;
 use crate::group::{Comparison, Group};
 use crate::process::buffered::{Copies, SessionBuffer};
-use crate::process::{Process, SELF, WORLD, group_context, partition_contexts, service_context};
+use crate::process::{
+    Process, SELF, WORLD, fingerprint, group_context, partition_contexts, scrambled,
+    service_context,
+};
 use crate::topology::{Cartesian, Topology};
 
 mod attribute;
@@ -259,6 +262,34 @@ impl Communicator {
     #[inline(always)]
     pub fn is_checked(&self) -> bool {
         self.device().is_checked()
+    }
+
+    /// Returns whether the layer above describes its calls ([`Device::is_described`]).
+    #[inline(always)]
+    pub fn is_described(&self) -> bool {
+        self.device().is_described()
+    }
+
+    /// Returns its number in records of calls: the same on all its ranks, and hardly ever that of another one with some of
+    /// its ranks. Numbers from 2^31 on mean nothing to a reader.
+    pub fn number_in_records(&self) -> Option<u32> {
+        let first = |group: &Group| group.iter().next();
+        let groups = [first(&self.0.group), self.0.remote.as_ref().and_then(first)];
+        let first = groups.into_iter().flatten().min()?;
+        match self.0.id {
+            0 => Some(0),
+            id => Some(scrambled(fingerprint([id, first])) as u32 | 1 << 31),
+        }
+    }
+
+    /// Says of the call that this thread is in that it is the next collective one, where calls are described. Returns whether
+    /// they are checked.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn tell_collective(&self, call: Call) -> bool {
+        let number = self.0.calls.load(Ordering::Relaxed) % CALL_NUMBERS;
+        recorded::collective(call.name(), number as i32);
+        self.is_checked()
     }
 
     /// Compares it with another one: MPI_Comm_compare.

@@ -41,6 +41,7 @@ pub use future::Completion;
 pub use graph::{Edge, GraphCommunicator};
 pub use inter::{InterCommunicator, RemoteLeader};
 pub use messages::PointToPoint;
+pub(crate) use messages::Sited;
 pub use peer::PROC_NULL;
 
 /// A group of ranks whose messages are separate from those of all other communicators (MPI-4 chapter 7). Several

@@ -158,7 +158,7 @@ impl File {
     #[doc(alias = "MPI_File_set_size")]
     #[track_caller]
     pub fn set_len(&self, len: u64) -> Result<(), Error> {
-        let _site = self.communicator.site(|| None);
+        let _site = self.communicator.site("set_len", || None);
         self.communicator.answer(self.core().set_size(len))
     }
 
@@ -178,7 +178,7 @@ impl File {
     #[doc(alias = "MPI_File_preallocate")]
     #[track_caller]
     pub fn preallocate(&self, len: u64) -> Result<(), Error> {
-        let _site = self.communicator.site(|| None);
+        let _site = self.communicator.site("preallocate", || None);
         self.communicator.answer(self.core().preallocate(len))
     }
 
@@ -191,7 +191,7 @@ impl File {
     #[doc(alias = "MPI_File_sync")]
     #[track_caller]
     pub fn sync_all(&self) -> Result<(), Error> {
-        let _site = self.communicator.site(|| None);
+        let _site = self.communicator.site("sync_all", || None);
         self.communicator.answer(self.core().sync())
     }
 
@@ -217,7 +217,7 @@ impl File {
     #[doc(alias = "MPI_File_set_atomicity")]
     #[track_caller]
     pub fn set_atomic(&self, is_atomic: bool) -> Result<(), Error> {
-        let _site = self.communicator.site(|| None);
+        let _site = self.communicator.site("set_atomic", || None);
         self.communicator.answer(self.core().set_atomicity(is_atomic))
     }
 
@@ -231,7 +231,7 @@ impl File {
     #[doc(alias = "MPI_File_close")]
     #[track_caller]
     pub fn close(mut self) -> Result<(), Error> {
-        let _site = self.communicator.site(|| None);
+        let _site = self.communicator.site("close", || None);
         let core = self.core.take().expect("only the end takes it");
         self.communicator.answer(core.close())
     }

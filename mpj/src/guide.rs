@@ -22,6 +22,10 @@ pub mod from_rsmpi {}
 pub mod hosts {}
 
 #[doc = include_str!("guide/links.md")]
+#[doc = include_str!("../docs/performance.md")]
+pub mod performance {}
+
+#[doc = include_str!("guide/links.md")]
 #[doc = include_str!("../docs/running.md")]
 pub mod running {}
 

@@ -31,6 +31,7 @@
 //! |---|---|
 //! | which calls there are | [`Communicator`] |
 //! | how to start jobs, and what they say when they fail or hang | [`guide::running`], [`guide::hosts`] |
+//! | where a program waits that does not scale | [`guide::performance`] |
 //! | how to test | [`guide::testing`] |
 //! | what is called how, for users of MPI or of the crate `mpi` | [`guide::from_mpi`], [`guide::from_rsmpi`] |
 //! | how messages travel, and what can be set | [`guide::backends`], [`tuning`] |
@@ -285,4 +286,4 @@ pub use window::{
 #[cfg(feature = "test")]
 #[doc(hidden)]
 pub use world::testing;
-pub use world::{World, abort, init, local, wtime};
+pub use world::{Span, World, abort, init, local, span, wtime};

@@ -417,7 +417,7 @@ impl PointToPoint {
         let (device, context, peer) = (&self.device, self.context, self.peer(dest)?);
         let data = self.step(source(buffer))?;
         let (place, to) = (Location::caller(), (peer, tag, context));
-        let describe = || self.describe::<T>(place);
+        let describe = || self.describe::<T>("isend", place);
         self.started(device.isend_described(data, to, mode, describe), Some(tag))
     }
 
@@ -433,7 +433,7 @@ impl PointToPoint {
         let (device, context) = (&self.device, self.context);
         let into = self.step(sink(buffer))?;
         let place = Location::caller();
-        let describe = || self.describe::<T>(place);
+        let describe = || self.describe::<T>("irecv", place);
         self.started(device.irecv_described(into, source, tag, context, describe), tag)
     }
 }

@@ -347,7 +347,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
         let (source, tag) = (on.sender(source.into())?, tag.into().value());
         let into = on.step(buffer.lend(sink))?;
         let place = Location::caller();
-        let describe = || on.describe::<B::Element>(place);
+        let describe = || on.describe::<B::Element>("irecv", place);
         let request = on.device.irecv_described(into, source, tag, on.context, describe);
         let request = self.keep(on.started(request, tag)?);
         Ok(self.request(request, buffer))
@@ -366,7 +366,8 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
         let (buffer, peer) = (data.memory(), on.peer(dest)?);
         let data = on.step(source(buffer))?;
         let place = Location::caller();
-        let (to, describe) = ((peer, tag, on.context), || on.describe::<B::Element>(place));
+        let (to, describe) =
+            ((peer, tag, on.context), || on.describe::<B::Element>("isend", place));
         let request = on.device.isend_described(data, to, mode, describe);
         let request = on.started(request, Some(tag))?;
         let request = match request.completed() {

@@ -149,7 +149,7 @@ impl Communicator {
     pub fn allocate_window<T: Datatype>(&self, len: usize) -> Result<Window<T>, Error> {
         let elements = self.step(T::datatype())?;
         let size = size_of::<T>();
-        let _site = self.site(|| None);
+        let _site = self.site("allocate_window", || None);
         // No memory is as long as a number that is too high.
         let bytes = len.checked_mul(size).unwrap_or(usize::MAX / 2);
         let make = |core: &_| mpicore::Window::allocate(core, bytes, size);

@@ -3,10 +3,12 @@
 mod abort;
 pub mod local;
 mod quiescence;
+mod span;
 #[cfg(feature = "test")]
 pub mod testing;
 
 pub use abort::abort;
+pub use span::{Span, span};
 
 use std::ops::Deref;
 use std::ptr;
@@ -15,7 +17,7 @@ use std::sync::{Arc, Once, OnceLock};
 
 use mpicore::job::{self, Job};
 use mpjdev::wireup::Control;
-use mpjdev::{Call, Within};
+use mpjdev::{Call, CallKind, Recorded, Within};
 
 use crate::communicator::{Communicator, InterCommunicator};
 use crate::error::Error;
@@ -82,6 +84,8 @@ pub fn init() -> Result<World, Error> {
 
 /// Joins the job. Where `MPJ_CHECK` does not say it, `asks` says whether this rank asks for checks of mistakes.
 fn join(asks: bool) -> Result<World, Error> {
+    mpjdev::recorded::join();
+    let _recorded = Recorded::begin("init", CallKind::Other, None, None);
     let Job { devices, control, parent, one_sided_path, progress_thread, .. } = job::join(asks)?;
     control.clone().into_iter().for_each(tell_panics);
     let mut world = World::new(devices, control, &one_sided_path, Arc::default())?;
@@ -312,6 +316,7 @@ impl World {
         &'w self,
         finish: impl Fn(&'w RankDevice, bool) -> Result<bool, mpjdev::Error> + Sync,
     ) -> Result<(), Error> {
+        let _recorded = Recorded::begin("finish", CallKind::Other, None, None);
         let devices: Vec<&mpjdev::Device> = self.devices().map(|device| &**device).collect();
         let left = job::leave(&devices, self.control.as_ref(), |ended, others_stay| {
             let mut devices = self.devices();

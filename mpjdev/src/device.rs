@@ -26,6 +26,7 @@ mod members;
 mod probe;
 mod quiescence;
 mod receive;
+pub mod recorded;
 mod send;
 mod wait;
 
@@ -76,6 +77,8 @@ pub struct Options {
     /// Whether the job finds mistakes between its ranks. `None` is no, unless the layer above decides: mpj's jobs of
     /// threads are checked where it was built with debug assertions.
     pub checks: Option<bool>,
+    /// Whether the calls of the program are recorded ([`crate::recorded`]).
+    pub records: bool,
     /// Whether the program was started without a launcher and is therefore a job of one rank.
     pub is_alone: bool,
     /// The ranks that were started together with this one; `None` for all of the job.
@@ -93,6 +96,7 @@ impl Options {
             contexts: 1,
             processors: None,
             checks: settings.check,
+            records: false,
             is_alone: false,
             world: None,
         }
@@ -125,6 +129,10 @@ pub struct Device {
     connected: Mutex<BTreeMap<u32, usize>>,
     /// Distinguishes the requests of this device from those of other devices in the process.
     number: NonZeroU32,
+    /// The same if a wait needs nothing but the end of its request; of no device if calls are recorded.
+    number_of_waits: Option<NonZeroU32>,
+    /// See [`Device::is_described`].
+    is_described: bool,
 }
 
 /// How many devices this process has made.
@@ -143,6 +151,12 @@ impl Device {
         if options.checks == Some(true) {
             state.check();
         }
+        let number = NonZeroU32::MIN.saturating_add(DEVICES.fetch_add(1, Ordering::Relaxed));
+        if options.records {
+            state.record(number);
+        }
+        let is_described = options.records || options.checks == Some(true);
+        let number_of_waits = Some(number).filter(|_| !options.records);
         let losses = adapter.parts().losses;
         let Options { wait, spin, processors, .. } = options;
         let transport = transport_lapi::Options { wait, spin, processors, ..Default::default() };
@@ -151,7 +165,6 @@ impl Device {
         backend::register(&mut session)?;
         session.on_loss(loss::lost);
         drop(session);
-        let number = NonZeroU32::MIN.saturating_add(DEVICES.fetch_add(1, Ordering::Relaxed));
         Ok(Self {
             context,
             options,
@@ -161,6 +174,8 @@ impl Device {
             ended: AtomicBool::new(false),
             connected: Mutex::default(),
             number,
+            number_of_waits,
+            is_described,
         })
     }
 
@@ -181,6 +196,13 @@ impl Device {
     #[inline(always)]
     pub fn is_checked(&self) -> bool {
         self.options.checks == Some(true)
+    }
+
+    /// Returns whether the layer above describes its calls: the job finds mistakes between its ranks, or its calls are
+    /// recorded.
+    #[inline(always)]
+    pub fn is_described(&self) -> bool {
+        self.is_described
     }
 
     /// Returns whether this process is a fork of the rank. A fork has no part in the job, and every call that
@@ -223,6 +245,12 @@ impl Device {
     #[inline(always)]
     pub(crate) fn number(&self) -> NonZeroU32 {
         self.number
+    }
+
+    /// Returns the number whose requests a wait for one takes at once.
+    #[inline(always)]
+    pub(crate) fn number_of_waits(&self) -> Option<NonZeroU32> {
+        self.number_of_waits
     }
 
     /// Returns the key of an operation of this device, or `None` if it was complete when it was started.

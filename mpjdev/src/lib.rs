@@ -41,6 +41,7 @@ pub mod wireup;
 pub use buffer::Buffer;
 pub use call_names::{CONTEXT_IDS, Call};
 pub use description::{Described, Description, Elements, Types, shortened};
+pub use device::recorded::{self, CallKind, Recorded, RecordedSpan};
 pub use device::{CallMembers, Device, Ending, Message, Mode, Options};
 pub use envelope::{Failure, PeerError};
 pub use error::{Error, ErrorClass, Misfit, Unreceived, UnreceivedList};

@@ -21,6 +21,7 @@ mod withdrawable;
 pub use members::Members;
 pub use stats::{COUNTERS, Counter, CounterKind, ProtocolStats, Stats};
 
+use std::num::NonZeroU32;
 use transport_lapi::{Outbox, Sink, Tasks};
 
 use crate::envelope::{CREDIT, DONE, PeerError};
@@ -48,12 +49,14 @@ pub struct State {
     pub(crate) stats: Stats,
     /// In jobs that find mistakes between ranks.
     pub(crate) checks: Option<Box<Checks>>,
+    /// Where calls are recorded: the number of the device.
+    pub(crate) records: Option<NonZeroU32>,
     /// This rank.
     pub(crate) rank: u32,
     /// Number of ranks.
     pub(crate) size: usize,
     pub(crate) losses: Losses,
-    /// Whether a rank is lost or the job finds mistakes.
+    /// Whether a rank is lost, the job finds mistakes, or calls are recorded.
     pub(crate) is_cautious: bool,
     pub(crate) first_error: Option<Error>,
     /// Of tests and probes.
@@ -71,6 +74,7 @@ impl State {
             credits: Credits::new(ranks, early_limit),
             stats: Stats::default(),
             checks: None,
+            records: None,
             rank,
             size: ranks.number(),
             losses: Losses::default(),
@@ -101,13 +105,23 @@ impl State {
     /// Finds mistakes between ranks from now on.
     pub(crate) fn check(&mut self) {
         self.checks = Some(Box::default());
+        self.have_described();
+    }
+
+    /// Records calls from now on, for the device with this number.
+    pub(crate) fn record(&mut self, device: NonZeroU32) {
+        self.records = Some(device);
+        self.have_described();
+    }
+
+    /// Messages take the path on which they are described.
+    fn have_described(&mut self) {
         self.is_cautious = true;
-        // Messages take the path on which they are described.
         self.credits.call_short(0);
     }
 
     /// Returns whether a receive can be posted without further checks: there is no unexpected message, no rank is lost,
-    /// and the job does not find mistakes.
+    /// the job does not find mistakes, and calls are not recorded.
     #[inline(always)]
     pub(crate) fn is_clear(&self) -> bool {
         self.matcher.is_unexpected_empty() && !self.is_cautious

@@ -8,7 +8,7 @@ use transport_lapi::config::{self, Settings};
 use transport_lapi::wireup::{self, Client, Joined, WireupError};
 
 use crate::call_names::Call;
-use crate::device::{Device, Options};
+use crate::device::{Device, Options, recorded};
 use crate::error::Error;
 
 pub use transport_lapi::AnyAdapter;
@@ -49,7 +49,9 @@ pub fn join(asks: bool) -> Result<Job, Error> {
     let is_alone = control.is_none();
     let checks = Some(all_check);
     let world = Some(world);
-    let options = Options { processors, is_alone, checks, world, ..Options::new(&settings) };
+    let records = recorded::is_on();
+    let options =
+        Options { processors, is_alone, checks, records, world, ..Options::new(&settings) };
     let program = control.as_ref().and_then(|_| config::program());
     let (devices, progress_thread) = (devices(contexts, &options)?, settings.progress_thread);
     Ok(Job { devices, control, program, parent, one_sided_path, progress_thread })

@@ -108,6 +108,21 @@ fn a_profile_and_a_trace_need_the_same_records() {
 }
 
 #[test]
+fn a_job_of_one_host_can_be_recorded() {
+    let choice = |line| parse(line).expect("legal").trace.map(|choice| *choice);
+    let usual = TraceChoice { file: Some("f".into()), memory: 64 << 20 };
+    assert_eq!(choice("--trace f p"), Some(usual.clone()));
+    let more = TraceChoice { memory: 1 << 30, ..usual };
+    assert_eq!(choice("--trace f --trace-memory 1G p"), Some(more));
+    assert_eq!(choice("p"), None);
+    for wrong in ["1", "1023K", "65G", "much"] {
+        let (kind, text) = refusal(&format!("--trace f --trace-memory {wrong} p"));
+        assert_eq!(kind, ErrorKind::ValueValidation);
+        assert!(text.contains("a number of bytes from 1M to 64G"), "{text}");
+    }
+}
+
+#[test]
 fn checks_are_asked_for_or_refused() {
     for (word, value) in [("--check", "1"), ("--check=yes", "1"), ("--check=no", "0")] {
         let spec = parse(&format!("-n 2 {word} prog")).expect("legal");

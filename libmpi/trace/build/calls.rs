@@ -26,12 +26,12 @@ impl Kind {
 /// All functions, without the prefix.
 pub const CALLS: &[(Kind, &str)] = &[
     (Kind::Send, "Send Bsend Ssend Rsend Isend Ibsend Issend Irsend"),
-    (Kind::Receive, "Recv Irecv"),
+    (Kind::Receive, "Recv Irecv Mrecv Imrecv"),
     (Kind::Exchange, "Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace"),
     (Kind::Probe, "Probe Iprobe Mprobe Improbe"),
     (Kind::SendInit, "Send_init Bsend_init Ssend_init Rsend_init"),
     (Kind::ReceiveInit, "Recv_init"),
-    (Kind::Other, "Mrecv Imrecv Psend_init Precv_init Pready Pready_range Pready_list"),
+    (Kind::Other, "Psend_init Precv_init Pready Pready_range Pready_list"),
     (Kind::Other, "Buffer_detach Buffer_flush Comm_detach_buffer Comm_flush_buffer"),
     (Kind::Collective, "Barrier Bcast Gather Gatherv Scatter Scatterv Allgather Allgatherv"),
     (Kind::Collective, "Alltoall Alltoallv Alltoallw Reduce Allreduce Reduce_scatter"),

@@ -113,6 +113,11 @@ fn has(function: &Function, name: &str, class: &str) -> bool {
     function.parameters.iter().any(|it| it.name == name && it.rust == class)
 }
 
+/// Whether a function receives a message that was found before.
+fn takes_message(function: &Function, kind: Kind) -> bool {
+    kind == Kind::Receive && has(function, "message", "*mut MPI_Message")
+}
+
 /// The communicator among the arguments.
 fn communicator(function: &Function) -> Option<&str> {
     let names = ["comm", "comm_old", "local_comm", "intercomm"];
@@ -138,6 +143,12 @@ fn before(function: &Function, kind: Kind) -> String {
         (_, Some(comm)) => text += &format!("call.within({comm});"),
         (_, None) => {}
     }
+    if takes_message(function, kind) {
+        text += "// SAFETY: TP2.\n";
+        text +=
+            "let matched = unsafe { message.as_ref() }.and_then(|it| communicator::taken(*it));";
+        text += "call.within_known(matched);";
+    }
     if has(function, "win", "MPI_Win") {
         let target = ["target_rank", "rank"].into_iter().find(|name| has(function, name, "c_int"));
         let target = target.map_or("None".to_owned(), |name| format!("Some({name})"));
@@ -161,6 +172,9 @@ fn after(function: &Function, kind: Kind) -> String {
         );
         let came = match kind {
             Kind::Exchange => format!("call.also_came({comm}, *status);"),
+            Kind::Receive if takes_message(function, kind) => {
+                "call.came_in(matched, *status);".to_owned()
+            }
             Kind::Receive | Kind::Probe => format!("call.came({comm}, *status);"),
             _ => String::new(),
         };
@@ -172,10 +186,16 @@ fn after(function: &Function, kind: Kind) -> String {
     let is_recorded = kind.has_request();
     if is_recorded && has(function, "request", "*mut MPI_Request") {
         let wildcard = match (kind, communicator(function)) {
-            (Kind::Receive, Some(comm)) => format!("(source == MPI_ANY_SOURCE).then_some({comm})"),
+            (Kind::Receive, Some(comm)) => {
+                format!("(source == MPI_ANY_SOURCE).then(|| communicator::find({comm})).flatten()")
+            }
+            (Kind::Receive, None) => "matched".to_owned(),
             _ => "None".to_owned(),
         };
         text += &format!("call.request(*request, {wildcard});");
+    }
+    if kind == Kind::Probe && has(function, "message", "*mut MPI_Message") {
+        text += "communicator::matched(*message, comm);";
     }
     for name in [
         "newcomm",

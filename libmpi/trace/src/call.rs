@@ -44,6 +44,13 @@ impl Call {
         }
     }
 
+    /// A call in a communicator that may be known.
+    pub fn within_known(&self, comm: Option<&Communicator>) {
+        if let Some(comm) = comm {
+            self.entry.communicator(comm.number);
+        }
+    }
+
     /// A send to a rank of a communicator.
     #[inline]
     pub fn to(&self, comm: MPI_Comm, dest: c_int, tag: c_int) {
@@ -88,7 +95,13 @@ impl Call {
     /// What has come.
     #[inline]
     pub fn came(&self, comm: MPI_Comm, status: MPI_Status) {
-        let peer = communicator::find(comm).and_then(|comm| comm.world_rank(status.MPI_SOURCE));
+        self.came_in(communicator::find(comm), status);
+    }
+
+    /// What has come in a communicator that may be known.
+    #[inline]
+    pub fn came_in(&self, comm: Option<&Communicator>, status: MPI_Status) {
+        let peer = comm.and_then(|comm| comm.world_rank(status.MPI_SOURCE));
         self.entry.peer(peer, Some(status.MPI_TAG));
         self.entry.bytes(status.bytes());
     }
@@ -102,9 +115,9 @@ impl Call {
     /// Which request the call has made. A receive from any rank names its communicator, since the end of its request says
     /// only which rank of it has sent.
     #[inline]
-    pub fn request(&self, request: MPI_Request, any_in: Option<MPI_Comm>) {
+    pub fn request(&self, request: MPI_Request, any_in: Option<&'static Communicator>) {
         self.entry.request(request as u64);
-        if let Some(comm) = any_in.and_then(communicator::find) {
+        if let Some(comm) = any_in {
             communicator::awaits_any(request, comm);
         }
     }

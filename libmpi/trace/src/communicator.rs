@@ -56,6 +56,8 @@ struct Known {
     windows: HashMap<MPI_Win, &'static Communicator, FxBuildHasher>,
     /// The communicators of receives from any rank that have not ended.
     awaited: HashMap<MPI_Request, &'static Communicator, FxBuildHasher>,
+    /// The communicators of messages that were found and not received yet.
+    messages: HashMap<MPI_Message, &'static Communicator, FxBuildHasher>,
     groups: Groups,
 }
 
@@ -94,6 +96,18 @@ pub fn find(comm: MPI_Comm) -> Option<&'static Communicator> {
 /// Returns the communicator of a window, if it is known.
 pub fn of_window(win: MPI_Win) -> Option<&'static Communicator> {
     known().windows.get(&win).copied()
+}
+
+/// Notes that a message was found in a communicator.
+pub fn matched(message: MPI_Message, comm: MPI_Comm) {
+    if let Some(comm) = find(comm) {
+        known().messages.insert(message, comm);
+    }
+}
+
+/// Returns the communicator of a message that is about to be received.
+pub fn taken(message: MPI_Message) -> Option<&'static Communicator> {
+    known().messages.remove(&message)
 }
 
 /// Notes a window.

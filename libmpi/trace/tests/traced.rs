@@ -3,12 +3,11 @@
 
 #![expect(clippy::print_stderr, reason = "tests say why they are skipped")]
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use mpj_harness::{Launch, command, libmpi, libmpi_trace, mpjrun_path};
+use mpj_harness::{Launch, Shown, command, libmpi, libmpi_trace, mpjrun_path};
 use mpj_install::{Built, install};
 use tempfile::TempDir;
 
@@ -37,6 +36,10 @@ int main(int argc, char **argv)
         MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
         MPI_Sendrecv(&rank, 1, MPI_INT, rank ^ 1, 5, &got, 1, MPI_INT, rank ^ 1, 5, MPI_COMM_WORLD,
                      MPI_STATUS_IGNORE);
+        MPI_Message found;
+        MPI_Send(&rank, 1, MPI_INT, rank ^ 1, 6, MPI_COMM_WORLD);
+        MPI_Mprobe(MPI_ANY_SOURCE, 6, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+        MPI_Mrecv(&got, 1, MPI_INT, &found, MPI_STATUS_IGNORE);
         MPI_Start(&kept);
         MPI_Recv(&got, 1, MPI_INT, (rank + size - 1) % size, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Wait(&kept, MPI_STATUS_IGNORE);
@@ -55,8 +58,8 @@ int main(int argc, char **argv)
 }
 "#;
 const RANKS: usize = 4;
-/// Messages of each rank in a round: in its half, in the exchange and in the ring.
-const MESSAGES: usize = 5 * 3;
+/// Messages of each rank: in each round one in its half, in the exchange, after a look for it, and in the ring.
+const MESSAGES: usize = 5 * 4;
 
 /// An installation, and a program that was compiled with it.
 struct Installed {
@@ -100,116 +103,6 @@ impl Installed {
     }
 }
 
-/// Fields of a message of Protocol Buffers that are bytes, numbers, or numbers of 8 bytes.
-enum Field<'a> {
-    Bytes(&'a [u8]),
-    Number(u64),
-}
-
-fn number(bytes: &mut &[u8]) -> u64 {
-    let len = bytes.iter().position(|byte| byte & 0x80 == 0).expect("a number ends") + 1;
-    let (own, rest) = bytes.split_at(len);
-    *bytes = rest;
-    own.iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 0x7F))
-}
-
-fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
-    let mut fields = Vec::new();
-    while !bytes.is_empty() {
-        let key = number(&mut bytes);
-        let field = match key & 7 {
-            0 => Field::Number(number(&mut bytes)),
-            1 => {
-                let (own, rest) = bytes.split_first_chunk().expect("8 bytes");
-                bytes = rest;
-                Field::Number(u64::from_le_bytes(*own))
-            }
-            _ => {
-                let len = number(&mut bytes) as usize;
-                let (own, rest) = bytes.split_at(len);
-                bytes = rest;
-                Field::Bytes(own)
-            }
-        };
-        fields.push((key >> 3, field));
-    }
-    fields
-}
-
-/// What a file shows: how often each name begins a call, and for each message how many ends it has.
-#[derive(Default)]
-struct Shown {
-    tracks: Vec<String>,
-    calls: BTreeMap<String, usize>,
-    messages: BTreeMap<u64, usize>,
-}
-
-impl Shown {
-    fn read(file: &Path) -> Self {
-        let bytes = fs::read(file).expect("it was written");
-        let mut shown = Self::default();
-        let mut names = BTreeMap::new();
-        for (_, packet) in fields(&bytes) {
-            let Field::Bytes(packet) = packet else { panic!("a packet is a message") };
-            shown.packet(&fields(packet), &mut names);
-        }
-        shown
-    }
-
-    fn packet(&mut self, packet: &[(u64, Field<'_>)], names: &mut BTreeMap<(u64, u64), String>) {
-        let sequence = packet.iter().find_map(|field| match field {
-            (10, Field::Number(sequence)) => Some(*sequence),
-            _ => None,
-        });
-        for (field, value) in packet {
-            let Field::Bytes(value) = value else { continue };
-            match field {
-                60 => self.tracks.extend(text(&fields(value), 2)),
-                12 => names.extend(fields(value).iter().filter_map(|field| match field {
-                    (2, Field::Bytes(name)) => {
-                        let name = fields(name);
-                        Some(((sequence?, of(&name, 1)?), text(&name, 2)?))
-                    }
-                    _ => None,
-                })),
-                11 => self
-                    .event(&fields(value), |name| names[&(sequence.expect("one"), name)].clone()),
-                _ => {}
-            }
-        }
-    }
-
-    fn event(&mut self, event: &[(u64, Field<'_>)], name: impl Fn(u64) -> String) {
-        for (field, value) in event {
-            if let (47 | 48, Field::Number(flow)) = (field, value) {
-                *self.messages.entry(*flow).or_default() += 1;
-            }
-        }
-        let has_flow = event.iter().any(|(field, _)| matches!(field, 47 | 48));
-        if let (Some(number), false) = (of(event, 10), has_flow) {
-            *self.calls.entry(name(number)).or_default() += 1;
-        }
-    }
-
-    fn calls(&self, name: &str) -> usize {
-        self.calls.get(name).copied().unwrap_or(0)
-    }
-}
-
-fn of(message: &[(u64, Field<'_>)], wanted: u64) -> Option<u64> {
-    message.iter().find_map(|(field, value)| match value {
-        Field::Number(number) if *field == wanted => Some(*number),
-        _ => None,
-    })
-}
-
-fn text(message: &[(u64, Field<'_>)], wanted: u64) -> Option<String> {
-    message.iter().find_map(|(field, value)| match value {
-        Field::Bytes(text) if *field == wanted => Some(String::from_utf8_lossy(text).into_owned()),
-        _ => None,
-    })
-}
-
 #[test]
 fn calls_and_messages_are_shown() {
     let Some(installed) = Installed::new() else { return };
@@ -223,6 +116,7 @@ fn calls_and_messages_are_shown() {
         ("MPI_Irecv", 5),
         ("MPI_Waitall", 5),
         ("MPI_Sendrecv", 5),
+        ("MPI_Mrecv", 5),
         ("MPI_Start", 5),
         ("MPI_Allreduce", 5),
         ("MPI_Iprobe", 0),
@@ -256,4 +150,18 @@ fn without_a_trace_nothing_is_recorded() {
     let job = command(installed.folder.path().join("prefix/bin/mpiexec")).args(["-n", "2"]);
     job.env("LD_PRELOAD", &library).args([&installed.program]).expect_quiet();
     assert!(!installed.file().exists());
+}
+
+/// Prints what a record costs.
+#[test]
+#[ignore = "measures; run it with --release -- --ignored --nocapture"]
+fn what_a_record_costs() {
+    let Some(installed) = Installed::new() else { return };
+    let folder = installed.folder.path();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cost.c");
+    let compiler = command(folder.join("prefix/bin/mpicc")).args(["-O2", source, "-o"]);
+    compiler.args([&folder.join("cost")]).expect_quiet();
+    let job = command(folder.join("prefix/bin/mpiexec"));
+    let job = job.args(["-n", "1", "--trace-memory", "4G", "--trace"]).args([&installed.file()]);
+    eprintln!("{}", job.args([&folder.join("cost")]).expect(0).stdout);
 }

@@ -17,7 +17,7 @@
 use std::cell::RefCell;
 use std::panic::Location;
 
-use mpjdev::{CALL_NUMBERS, Call, shortened};
+use mpjdev::{CALL_NUMBERS, Call, recorded, shortened};
 
 use super::{Persistent, Route, Scheduled, Tag};
 use crate::collective::{Collective, Local, Message, Place};
@@ -376,8 +376,11 @@ impl Scheduled<'_> {
 
     /// Refuses the call if those of other ranks do not fit, where calls are checked.
     pub(super) fn check(&mut self) -> Result<(), Error> {
-        let Some(claim) = self.claim.take() else { return Ok(()) };
         let number = self.route.tag.number();
+        if self.communicator.is_described() {
+            recorded::collective(self.call.name(), number);
+        }
+        let Some(claim) = self.claim.take() else { return Ok(()) };
         let told = |words| exchange(words, self.communicator, self.call, number)?.run_and_keep();
         let claims = told(claim.words())?;
         match verdict(&claims)? {

@@ -40,7 +40,8 @@ impl InlineRun<'_> {
     /// a plan.
     #[inline(never)]
     pub fn run(&self) -> Option<Result<(), Error>> {
-        if self.communicator.is_checked() {
+        let communicator = self.communicator;
+        if communicator.is_described() && communicator.tell_collective(self.call) {
             return None;
         }
         let member = self.communicator.intra("this call").ok()?;
@@ -135,7 +136,7 @@ impl<'c> BlockCollective<'c> {
 /// # Errors
 /// [`Error::Kind`] for an intercommunicator; those of [`Plan::run`](super::Plan::run).
 pub(crate) fn run_barrier(communicator: &Communicator) -> Result<(), Error> {
-    if communicator.is_checked() {
+    if communicator.is_described() && communicator.tell_collective(Call::Barrier) {
         return communicator.barrier()?.run();
     }
     meet(communicator, Call::Barrier)

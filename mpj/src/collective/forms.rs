@@ -21,7 +21,7 @@ fn run<C: Deref<Target = PointToPoint>, K: CallOn<C>, D: SendLent, I: RecvLent>(
     on: &C,
     call: Collective<K, D, I>,
 ) -> Result<(), Error> {
-    let _site = on.site(|| I::element().or_else(D::element));
+    let _site = on.site("collective", || I::element().or_else(D::element));
     let Collective { kind, data, into } = call;
     let mut results = into.lend();
     let plan = data.input().and_then(|data| kind.plan(on, data, I::output(&mut results)?));
@@ -37,7 +37,7 @@ fn start<C: Deref<Target = PointToPoint>, K: CallOn<C>, D, I: RecvOwned>(
 where
     D: SendOwned<I::Element>,
 {
-    let _site = on.site(|| I::Element::datatype().ok());
+    let _site = on.site("collective", || I::Element::datatype().ok());
     let Collective { kind, data, into } = call;
     let (data, mut into) = (data.into_vec(), into.into_vec());
     let plan = input(&data).and_then(|data| kind.plan(on, data, output(&mut into)?));
@@ -54,7 +54,7 @@ fn persistent<C: Deref<Target = PointToPoint>, K: CallOn<C>, D, I: RecvOwned>(
 where
     D: SendOwned<I::Element>,
 {
-    let _site = on.site(|| I::Element::datatype().ok());
+    let _site = on.site("collective", || I::Element::datatype().ok());
     let Collective { kind, data, into } = call;
     let buffers = [data.into_vec(), into.into_vec()].map(PersistentBuffer::new);
     let [data, into] = buffers;
@@ -290,7 +290,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
         I: RecvLent + 'env,
     {
         let on = self.check()?;
-        let _site = on.site(|| I::element().or_else(D::element));
+        let _site = on.site("collective", || I::element().or_else(D::element));
         let Collective { kind, data, into } = call;
         // The sent buffer is borrowed for `'env`, that of the results is lent for as long (LE1).
         let mut results = into.lend();

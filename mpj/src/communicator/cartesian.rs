@@ -82,7 +82,7 @@ impl Communicator {
     ) -> Result<Option<CartesianCommunicator>, Error> {
         let lengths: Vec<u32> = dims.iter().copied().map(narrowed).collect();
         let grid = Cartesian::new(&lengths, periods).map_err(mpicore::Error::from);
-        let _site = self.site(|| None);
+        let _site = self.site("create_cartesian", || None);
         let made = grid.and_then(|grid| self.core.create_cartesian(grid, reorder));
         Ok(self.made_some(made)?.map(CartesianCommunicator))
     }
@@ -241,7 +241,7 @@ impl CartesianCommunicator {
     #[doc(alias = "MPI_Cart_sub")]
     #[track_caller]
     pub fn sub(&self, remain: &[bool]) -> Result<Self, Error> {
-        let _site = self.site(|| None);
+        let _site = self.site("sub", || None);
         self.made(self.core.cartesian_sub(remain)).map(Self)
     }
 

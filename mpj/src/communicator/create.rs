@@ -150,7 +150,7 @@ impl Communicator {
     #[doc(alias = "MPI_Comm_dup")]
     #[track_caller]
     pub fn dup(&self) -> Result<Self, Error> {
-        let _site = self.site(|| None);
+        let _site = self.site("dup", || None);
         self.made(self.core.dup())
     }
 
@@ -214,7 +214,7 @@ impl Communicator {
     #[doc(alias = "MPI_UNDEFINED")]
     #[track_caller]
     pub fn split_some(&self, color: Option<u32>, key: i32) -> Result<Option<Self>, Error> {
-        let _site = self.site(|| None);
+        let _site = self.site("split", || None);
         self.made_some(self.core.split(SplitKey { color, key }))
     }
 
@@ -233,7 +233,7 @@ impl Communicator {
     #[doc(alias("MPI_Comm_split_type", "MPI_COMM_TYPE_SHARED"))]
     #[track_caller]
     pub fn split_by_host(&self, key: i32) -> Result<Self, Error> {
-        let _site = self.site(|| None);
+        let _site = self.site("split_by_host", || None);
         let part = self.made_some(self.core.split_by_host(key))?;
         Ok(part.expect("every rank is on a host"))
     }
@@ -256,7 +256,7 @@ impl Communicator {
     #[doc(alias = "MPI_Comm_create")]
     #[track_caller]
     pub fn create(&self, group: &Group) -> Result<Option<Self>, Error> {
-        let _site = self.site(|| None);
+        let _site = self.site("create", || None);
         self.made_some(self.core.create(&group.core))
     }
 

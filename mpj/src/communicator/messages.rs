@@ -4,7 +4,7 @@
 use std::panic::Location;
 
 use mpicore::{Entered, Site};
-use mpjdev::Described;
+use mpjdev::{CallKind, Described, Recorded};
 
 use crate::datatype::{Datatype, TypeMap};
 use crate::envelope::{Source, Status};
@@ -45,6 +45,18 @@ pub struct PointToPoint {
     pub(crate) core: mpicore::Communicator,
 }
 
+/// A call that is described while this lives.
+pub(crate) struct Said {
+    _described: Described,
+    _recorded: Option<Recorded>,
+}
+
+/// A call whose place is noted while this lives.
+pub(crate) struct Sited {
+    _entered: Option<Entered>,
+    _recorded: Option<Recorded>,
+}
+
 impl PointToPoint {
     pub(super) fn new(core: mpicore::Communicator) -> Self {
         let device = RankDevice::of(core.process().clone());
@@ -52,28 +64,73 @@ impl PointToPoint {
         Self { device, context: core.context(), is_whole, core }
     }
 
-    /// Says of the next send or receive on this communicator, in a job that finds mistakes between ranks, which elements
-    /// it has and where the program makes it, while the result lives.
+    /// Says of the next send or receive on this communicator which elements it has and where the program makes it, while
+    /// the result lives, in a job that finds mistakes between ranks or records their calls. The call has this name.
     #[inline(always)]
     pub(crate) fn describe<T: Datatype>(
         &self,
+        name: &'static str,
         place: &'static Location<'static>,
-    ) -> Option<Described> {
-        self.device.is_checked().then(|| self.describe_as(T::datatype().ok(), place))
+    ) -> Option<Said> {
+        self.device.is_described().then(|| self.describe_as(name, || T::datatype().ok(), place))
     }
 
-    /// Notes the caller's place in the program and the type of its elements for a collective call, where these are checked.
+    /// Notes the caller's place in the program, and the type of its elements where collective calls are checked. The call
+    /// has this name if it is recorded, unless it has that of a collective call.
     #[inline]
     #[track_caller]
-    pub(crate) fn site(&self, element: impl FnOnce() -> Option<TypeMap>) -> Option<Entered> {
+    pub(crate) fn site(
+        &self,
+        name: &'static str,
+        element: impl FnOnce() -> Option<TypeMap>,
+    ) -> Option<Sited> {
         let place = Location::caller();
-        self.device.is_checked().then(|| Site::enter(place, element()))
+        self.device.is_described().then(|| self.enter(name, element, place))
+    }
+
+    /// Begins the record of a call, where calls are recorded.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn recorded(&self, name: &'static str, kind: CallKind) -> Option<Recorded> {
+        let place = Location::caller();
+        if self.device.is_described() { self.record(name, kind, place) } else { None }
     }
 
     #[cold]
     #[inline(never)]
-    fn describe_as(&self, of: Option<TypeMap>, place: &'static Location<'static>) -> Described {
-        self.core.describe(of.as_ref(), Some(place))
+    fn describe_as(
+        &self,
+        name: &'static str,
+        of: impl FnOnce() -> Option<TypeMap>,
+        place: &'static Location<'static>,
+    ) -> Said {
+        let recorded = self.record(name, CallKind::Other, place);
+        let of = if self.device.is_checked() { of() } else { None };
+        Said { _described: self.core.describe(of.as_ref(), Some(place)), _recorded: recorded }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter(
+        &self,
+        name: &'static str,
+        element: impl FnOnce() -> Option<TypeMap>,
+        place: &'static Location<'static>,
+    ) -> Sited {
+        let _recorded = self.record(name, CallKind::Other, place);
+        let _entered = self.device.is_checked().then(|| Site::enter(place, element()));
+        Sited { _entered, _recorded }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record(
+        &self,
+        name: &'static str,
+        kind: CallKind,
+        place: &'static Location<'static>,
+    ) -> Option<Recorded> {
+        Recorded::begin(name, kind, Some(place), self.core.number_in_records())
     }
 
     /// Passes on the result of a user's call on this communicator. The error handler sees an error first.

@@ -126,7 +126,7 @@ impl FileOptions {
             // Those that are refused are ignored, like all that mean nothing.
             let _ = hints.set(key.as_bytes(), value.as_bytes());
         }
-        let _site = communicator.site(|| None);
+        let _site = communicator.site("open", || None);
         let (core, amode) = (&communicator.core, access | creation | deletion);
         let opened = mpicore::File::open_with(core, path.as_ref(), amode, truncates, &hints);
         let core = Some(communicator.answer(opened)?);

@@ -141,7 +141,7 @@ impl File {
         elements: TypeMap,
         len: Option<usize>,
     ) -> Result<FileView<'_, T>, Error> {
-        let _site = self.communicator.site(|| None);
+        let _site = self.communicator.site("set_view", || None);
         let native = Representation::Native;
         let set = self.core().set_view(Some(at), &elements, filetype, native, &Info::default());
         self.communicator.answer(set)?;
@@ -366,7 +366,7 @@ impl<T: Datatype> FileView<'_, T> {
         access: impl FnOnce(Part<'_>) -> Result<u64, mpicore::Error>,
     ) -> Result<u64, Error> {
         let communicator = &self.file.communicator;
-        let _site = communicator.site(|| None);
+        let _site = communicator.site("access", || None);
         let part =
             Part { position, is_collective, count: count(elements), datatype: &self.elements };
         let outside = match (position, self.len) {

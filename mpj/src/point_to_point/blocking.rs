@@ -6,7 +6,7 @@
 
 use std::panic::Location;
 
-use mpjdev::{Call, Mode, RecvRegion, Sink, Within};
+use mpjdev::{Call, CallKind, Mode, RecvRegion, Sink, Within, recorded};
 
 use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
@@ -57,7 +57,8 @@ impl PointToPoint {
         let peer = self.peer(dest)?;
         let data = self.step(memory::source(data))?;
         let place = Location::caller();
-        let (to, describe) = ((peer, tag, self.context), || self.describe::<T>(place));
+        let name = if mode == Mode::Standard { "send" } else { "ssend" };
+        let (to, describe) = ((peer, tag, self.context), || self.describe::<T>(name, place));
         self.sent(self.device.send_described(data, to, mode, describe), tag)
     }
 
@@ -147,7 +148,7 @@ impl PointToPoint {
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
-        if self.device.is_checked() {
+        if self.device.is_described() {
             return self.recv_described(buffer, source.into(), tag.into(), Location::caller());
         }
         match self.step(sink(buffer))? {
@@ -166,8 +167,13 @@ impl PointToPoint {
         place: &'static Location<'static>,
     ) -> Result<Status, Error> {
         let into = self.step(sink(buffer))?;
-        let _said = self.describe::<T>(place);
-        self.recv_sink(into, source, tag)
+        let (source, tag) = (self.sender(source)?, tag.value());
+        let _said = self.describe::<T>("recv", place);
+        let received = self.device.recv(into, source, tag, self.context);
+        if let Ok(status) = &received {
+            recorded::received(status);
+        }
+        self.received(received, tag)
     }
 
     /// Receives into a span whose borrow lasts until this returns. It is no case of [`PointToPoint::recv_sink`], since a
@@ -210,6 +216,7 @@ impl PointToPoint {
         tag: impl Into<Tag>,
     ) -> Result<(Vec<T>, Status), Error> {
         let _within = Within::call(Call::Recv);
+        let _recorded = self.recorded("recv_vec", CallKind::Receive);
         self.mprobe(source, tag)?.recv_vec()
     }
 
@@ -240,6 +247,7 @@ impl PointToPoint {
         tag: impl Into<Tag>,
     ) -> Result<(String, Status), Error> {
         let _within = Within::call(Call::Recv);
+        let _recorded = self.recorded("recv_string", CallKind::Receive);
         self.mprobe(source, tag)?.recv_string()
     }
 
@@ -291,11 +299,13 @@ impl PointToPoint {
         let data = self.step(data)?;
         let into = self.step(into)?;
         let place = Location::caller();
-        let receive =
-            device.irecv_described(into, source, recv_tag, context, || self.describe::<U>(place));
+        let receive = device.irecv_described(into, source, recv_tag, context, || {
+            self.describe::<U>("sendrecv", place)
+        });
         let receive = self.started(receive, recv_tag)?;
         let to = (peer, send_tag, context);
-        let sent = device.send_described(data, to, Mode::Standard, || self.describe::<T>(place));
+        let sent = device
+            .send_described(data, to, Mode::Standard, || self.describe::<T>("sendrecv", place));
         if let Err(error) = self.sent(sent, send_tag) {
             // The borrow of the buffer ends with this call, so the receive must have ended (PP1).
             let _ = self.device.cancel(&receive);
@@ -356,7 +366,9 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Probe")]
+    #[track_caller]
     pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status, Error> {
+        let _recorded = self.recorded("probe", CallKind::Probe);
         let (source, tag) = (self.sender(source.into())?, tag.into().value());
         self.received(self.device.probe(source, tag, self.context), tag)
     }

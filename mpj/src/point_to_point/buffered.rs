@@ -48,7 +48,7 @@ impl PointToPoint {
             return Ok(());
         }
         let data = self.step(source(data))?;
-        let _said = self.describe::<B::Element>(Location::caller());
+        let _said = self.describe::<B::Element>("bsend", Location::caller());
         self.answer(self.core.bsend(&data, peer, tag)).map(drop)
     }
 

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use mpjdev::Sink;
+use mpjdev::{CallKind, Sink, recorded};
 
 use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
@@ -192,7 +192,10 @@ impl Message {
             Err(error) => (Sink::EMPTY, Err(error)),
         };
         let Self { communicator, found, .. } = self;
-        let _said = communicator.describe::<T>(Location::caller());
+        let said = communicator.describe::<T>("mrecv", Location::caller());
+        if let (Some(_), Some(found)) = (&said, &found) {
+            recorded::received(&found.status());
+        }
         let start = |found| communicator.device.imrecv(found, into);
         let request = communicator.answer(found.map(start).transpose())?;
         Ok((request, described))
@@ -221,7 +224,9 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Mprobe")]
+    #[track_caller]
     pub fn mprobe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Message, Error> {
+        let _recorded = self.recorded("mprobe", CallKind::Probe);
         let (source, tag) = (self.sender(source.into())?, tag.into().value());
         let found = match self.device.mprobe(source, tag, self.context) {
             Ok(found) => Some(self.answer(Ok::<_, Error>(found))?),

@@ -95,7 +95,9 @@ impl<T: Datatype> PersistentRequest<T> {
         self.check_idle()?;
         self.wait()?;
         let _said = match &self.call {
-            PersistentCall::Transfer(_) => self.communicator.describe::<T>(Location::caller()),
+            PersistentCall::Transfer(_) => {
+                self.communicator.describe::<T>("start", Location::caller())
+            }
             PersistentCall::Collective(_) => None,
         };
         self.operation = Operation::new(self.communicator.answer(self.call.start())?);

@@ -43,7 +43,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
         let peer = on.peer(dest)?;
         let data = on.step(source(&view))?;
         let (to, place) = ((peer, tag, on.context), Location::caller());
-        let describe = || on.describe::<V::Element>(place);
+        let describe = || on.describe::<V::Element>("isend", place);
         let request = on.device.isend_described(data, to, Mode::Standard, describe);
         let request = self.keep(on.started(request, Some(tag))?);
         Ok(self.request(request, view))
@@ -79,7 +79,7 @@ impl<'scope, 'env, C: Deref<Target = PointToPoint>> Scope<'scope, 'env, C> {
         let (source, tag) = (on.sender(source.into())?, tag.into().value());
         let into = on.step(sink(&mut view))?;
         let place = Location::caller();
-        let describe = || on.describe::<V::Element>(place);
+        let describe = || on.describe::<V::Element>("irecv", place);
         let request = on.device.irecv_described(into, source, tag, on.context, describe);
         let request = self.keep(on.started(request, tag)?);
         Ok(self.request(request, view))

@@ -100,7 +100,7 @@ impl Communicator {
     #[doc(alias = "MPI_Win_allocate_shared")]
     #[track_caller]
     pub fn allocate_shared<A: AtomicElement>(&self, len: usize) -> Result<SharedArray<A>, Error> {
-        let (size, _site) = (size_of::<A>(), self.site(|| None));
+        let (size, _site) = (size_of::<A>(), self.site("allocate_shared", || None));
         let bytes = len.checked_mul(size).unwrap_or(usize::MAX / 2);
         let make = |core: &_| mpicore::Window::allocate_shared(core, bytes, size);
         let handle = Handle::new(self, &format!("{size} bytes, atomic"), make)?;

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-use mpicore::Entered;
 use mpicore::op::Predefined;
 use mpjdev::{RecvRegion, SendRegion, Sink, Source};
 
@@ -73,7 +72,7 @@ impl<'e, T: Datatype> Epoch<'e, T> {
         rank: usize,
         at: impl Into<Place>,
     ) -> Result<(), Error> {
-        let _site = self.site();
+        let _site = self.site("put");
         self.settled(rank, self.begin_put(data, rank, at.into()))
     }
 
@@ -99,7 +98,7 @@ impl<'e, T: Datatype> Epoch<'e, T> {
         rank: usize,
         at: impl Into<Place>,
     ) -> Result<(), Error> {
-        let _site = self.site();
+        let _site = self.site("get");
         self.settled(rank, self.begin_get(into, rank, at.into()))
     }
 
@@ -170,8 +169,8 @@ impl<'e, T: Datatype> Epoch<'e, T> {
 
     /// Notes where the program makes an operation, where accesses are compared.
     #[track_caller]
-    pub(super) fn site(&self) -> Option<Entered> {
-        self.handle.communicator.site(|| None)
+    pub(super) fn site(&self, name: &'static str) -> Option<crate::communicator::Sited> {
+        self.handle.communicator.site(name, || None)
     }
 
     /// Begins a put; `data` is in use until [`Epoch::settle`] has returned (WJ3).
@@ -259,7 +258,7 @@ impl<T: Number> Epoch<'_, T> {
         at: impl Into<Place>,
         op: Op,
     ) -> Result<(), Error> {
-        let _site = self.site();
+        let _site = self.site("accumulate");
         self.begin_accumulate(data, rank, at.into(), op.predefined())
     }
 
@@ -296,7 +295,7 @@ impl<T: Number> Epoch<'_, T> {
         B: SendBuffer<Element = T> + ?Sized,
         C: RecvBuffer<Element = T> + ?Sized,
     {
-        let _site = self.site();
+        let _site = self.site("get_accumulate");
         let begun = self.begin_get_accumulate((data, before), op.predefined(), rank, at.into());
         self.settled(rank, begun)
     }
@@ -320,7 +319,7 @@ impl<T: Number> Epoch<'_, T> {
     #[doc(alias = "MPI_Fetch_and_op")]
     #[track_caller]
     pub fn fetch_and_op(&self, value: T, rank: usize, index: usize, op: Op) -> Result<T, Error> {
-        let _site = self.site();
+        let _site = self.site("fetch_and_op");
         self.fetch(value, rank, index, op.predefined())
     }
 
@@ -360,7 +359,7 @@ impl<T: Number> Epoch<'_, T> {
     where
         T: Eq,
     {
-        let _site = self.site();
+        let _site = self.site("compare_and_swap");
         let (compare, new, mut before) = ([compare], [new], [T::zeroed()]);
         let begun = self.begin_swap([&compare, &new], &mut before, rank, index);
         self.settled(rank, begun)?;
@@ -383,7 +382,7 @@ impl<T: Number> Epoch<'_, T> {
     #[doc(alias = "MPI_NO_OP")]
     #[track_caller]
     pub fn load(&self, rank: usize, index: usize) -> Result<T, Error> {
-        let _site = self.site();
+        let _site = self.site("load");
         self.fetch(T::zeroed(), rank, index, Predefined::NoOp)
     }
 
@@ -403,7 +402,7 @@ impl<T: Number> Epoch<'_, T> {
     #[doc(alias = "MPI_REPLACE")]
     #[track_caller]
     pub fn store(&self, value: T, rank: usize, index: usize) -> Result<(), Error> {
-        let _site = self.site();
+        let _site = self.site("store");
         self.begin_accumulate(&[value][..], rank, index.into(), Predefined::Replace)
     }
 
@@ -423,7 +422,7 @@ impl<T: Number> Epoch<'_, T> {
     #[doc(alias = "MPI_REPLACE")]
     #[track_caller]
     pub fn swap(&self, value: T, rank: usize, index: usize) -> Result<T, Error> {
-        let _site = self.site();
+        let _site = self.site("swap");
         self.fetch(value, rank, index, Predefined::Replace)
     }
 

@@ -118,7 +118,7 @@ impl<'env, T: Datatype> EpochScope<'_, 'env, T> {
         rank: usize,
         at: impl Into<Place>,
     ) -> Result<(), Error> {
-        let _site = self.epoch.site();
+        let _site = self.epoch.site("put");
         self.epoch.answer(self.epoch.begin_put(data, rank, at.into()))
     }
 
@@ -150,7 +150,7 @@ impl<'env, T: Datatype> EpochScope<'_, 'env, T> {
         rank: usize,
         at: impl Into<Place>,
     ) -> Result<(), Error> {
-        let _site = self.epoch.site();
+        let _site = self.epoch.site("get");
         self.epoch.answer(self.epoch.begin_get(into, rank, at.into()))
     }
 }
@@ -190,7 +190,7 @@ impl<'env, T: Number> EpochScope<'_, 'env, T> {
         B: SendBuffer<Element = T> + ?Sized,
         C: RecvBuffer<Element = T> + ?Sized,
     {
-        let _site = self.epoch.site();
+        let _site = self.epoch.site("get_accumulate");
         let buffers = (data, before);
         let op = op.predefined();
         self.epoch.answer(self.epoch.begin_get_accumulate(buffers, op, rank, at.into()))

@@ -4,7 +4,8 @@ use transport_lapi::{Session, Sink};
 
 use crate::backend;
 use crate::call_names::Call;
-use crate::device::Device;
+use crate::description::Description;
+use crate::device::{Device, recorded};
 use crate::error::Error;
 use crate::matching::Pattern;
 use crate::request::{self, Operation, Posted, Request, Status};
@@ -109,8 +110,10 @@ fn match_unexpected(
     // An unexpected message of a collective operation may belong to one that has failed.
     state.losses.check_members(&pattern)?;
     state.check_place(&into, pattern.context)?;
+    let recorded = state.records.filter(|_| Description::is_given(pattern.context));
     if let Some((_, unexpected)) = state.matcher.take_unexpected(&pattern) {
         let key = backend::receive(state, outbox, unexpected, into);
+        recorded.into_iter().for_each(|device| recorded::receives(&pattern, device, key));
         // If the caller does not make progress, a sleeping thread must carry out what this has started.
         session.wake();
         return Ok(key);
@@ -118,6 +121,7 @@ fn match_unexpected(
     state.losses.check(&pattern)?;
     let key = push(state, into, pattern);
     state.say(request::number(key), pattern.context);
+    recorded.into_iter().for_each(|device| recorded::receives(&pattern, device, key));
     Ok(key)
 }
 

@@ -12,7 +12,7 @@ use crate::backend::eager::{self, Eager};
 use crate::backend::{Backend, Outbound, rendezvous::Rendezvous};
 use crate::call_names::Call;
 use crate::description::{Description, Told};
-use crate::device::{Device, check_tag};
+use crate::device::{Device, check_tag, recorded};
 use crate::envelope::{self, EAGER, TOLD};
 use crate::error::Error;
 use crate::protocol::{Facts, Protocol, huge};
@@ -171,7 +171,10 @@ impl Device {
     ) -> Result<u64, Box<Error>> {
         let (dest, tag) = (self.check_rank(dest)?, check_tag(tag)?);
         let synchronous = mode == Mode::Synchronous;
-        let said = if self.is_checked() { Description::take(context) } else { None };
+        let said = match self.is_described() {
+            true => self.take_said((dest, tag, context), data.len()),
+            false => None,
+        };
         let mut session = self.session()?;
         session.state.losses.check_send(dest, context, tag)?;
         let protocol = self.choose(&mut session, dest, &data);
@@ -190,6 +193,19 @@ impl Device {
                 Err(Box::new(self.refused(error)))
             }
         }
+    }
+
+    /// Takes what was said of a message that is sent, and records it. Returns what the receiver is told.
+    #[cold]
+    #[inline(never)]
+    fn take_said(
+        &self,
+        (dest, tag, context): (u32, i32, u32),
+        bytes: usize,
+    ) -> Option<Description> {
+        let said = Description::take(context)?;
+        recorded::sends(dest, tag, bytes);
+        Some(said).filter(|_| self.is_checked())
     }
 
     /// Chooses the protocol of a message, and spends the credit for one that goes eagerly.

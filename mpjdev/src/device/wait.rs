@@ -9,6 +9,7 @@ use transport_lapi::bootstrap::waits::{Phase, Wait, Within};
 use transport_lapi::{Awaited, LapiError, Session, SessionGuard};
 
 use crate::call_names::Call;
+use crate::device::recorded::RecordedWait;
 use crate::device::{Device, diagnostics};
 use crate::error::Error;
 use crate::request::{Handle, Request, Requests, SourceTag, Status};
@@ -27,10 +28,10 @@ impl Device {
     pub fn iwait(&self, request: Request) -> Result<Status, Error> {
         match request.handle() {
             Handle::Complete { dest, tag, bytes } => Ok(Status::new(dest, tag, bytes)),
-            Handle::Pending { key, device } if device == self.number() => {
+            Handle::Pending { key, device } if Some(device) == self.number_of_waits() => {
                 self.wait_ended(self.session()?, key, Call::Wait, None)
             }
-            Handle::Pending { .. } => Err(Error::Request),
+            Handle::Pending { .. } => self.iwait_recorded(&request),
         }
     }
 
@@ -40,6 +41,11 @@ impl Device {
     /// # Errors
     /// As [`Device::iwait`].
     pub fn itest(&self, request: &mut Option<Request>) -> Result<Option<Status>, Error> {
+        if self.is_described() { self.itest_recorded(request) } else { self.test(request) }
+    }
+
+    /// [`Device::itest`] without a record.
+    pub(super) fn test(&self, request: &mut Option<Request>) -> Result<Option<Status>, Error> {
         match self.poll_for(|session| self.take_ended(&mut session.state, request))? {
             Some(outcome) => outcome.map(Some),
             None => Ok(None),
@@ -173,8 +179,16 @@ impl Device {
         if next == requests.len() {
             return Ok(());
         }
-        let all = All { device: self, requests, next, take, looked_at: Requests::NEVER };
-        self.wait_until(self.session()?, all)
+        let looked_at = Requests::NEVER;
+        if self.is_described() {
+            let mut recorded = RecordedWait::begin(self, &requests[next..]);
+            let take = |outcome| take(recorded.noted(outcome));
+            return self.wait_until(
+                self.session()?,
+                All { device: self, requests, next, take, looked_at },
+            );
+        }
+        self.wait_until(self.session()?, All { device: self, requests, next, take, looked_at })
     }
 
     /// Waits at the end of this rank's part in the job, before [`Device::finish_unless_dismissed`], until the operation is
@@ -271,8 +285,11 @@ impl Device {
         if requests.iter().all(Option::is_none) {
             return Ok(Vec::new());
         }
+        let recorded = self.is_described().then(|| RecordedWait::begin(self, requests));
         let first = First { device: self, requests, most, looked_at: Requests::NEVER };
-        self.wait_until(self.session()?, first)
+        let ended = self.wait_until(self.session()?, first)?;
+        recorded.into_iter().for_each(|mut recorded| recorded.note_places(&ended));
+        Ok(ended)
     }
 
     fn itest_first(

@@ -23,6 +23,7 @@ mod outcome;
 pub mod process;
 mod running;
 mod scene;
+mod shown;
 mod watch;
 
 use std::thread;
@@ -34,6 +35,7 @@ pub use launch::{Launch, command, launch, mpjrun, shell};
 pub use outcome::Outcome;
 pub use running::{MOST_OUTPUT, Running};
 pub use scene::Scene;
+pub use shown::Shown;
 pub use watch::{Sleepers, watch, watch_with};
 
 /// How long anything may take before the watchdog fails the test, unless it is given another limit. Miri is slow, and has

@@ -22,7 +22,7 @@ impl Communicator {
     #[doc(alias = "MPI_Barrier")]
     #[track_caller]
     pub fn barrier(&self) -> Result<(), Error> {
-        let _site = self.site(|| None);
+        let _site = self.site("barrier", || None);
         self.answer(self.core.run_barrier())
     }
 
@@ -104,7 +104,7 @@ impl Communicator {
         all: &mut R,
         root: usize,
     ) -> Result<(), Error> {
-        let _site = self.site(|| R::Element::datatype().ok());
+        let _site = self.site("collective", || R::Element::datatype().ok());
         let plan = output(all).and_then(|(all, count)| {
             Ok(self.core.gather(None, all, share(self, count)?, narrowed(root))?)
         });
@@ -196,7 +196,7 @@ impl Communicator {
         data: &S,
         root: usize,
     ) -> Result<(), Error> {
-        let _site = self.site(|| S::Element::datatype().ok());
+        let _site = self.site("collective", || S::Element::datatype().ok());
         let plan = input(data).and_then(|(data, count)| {
             Ok(self.core.scatter(data, share(self, count)?, None, narrowed(root))?)
         });
@@ -276,7 +276,7 @@ impl Communicator {
     #[doc(alias("MPI_Allgather", "MPI_IN_PLACE"))]
     #[track_caller]
     pub fn all_gather_in_place<R: RecvBuffer + ?Sized>(&self, all: &mut R) -> Result<(), Error> {
-        let _site = self.site(|| R::Element::datatype().ok());
+        let _site = self.site("collective", || R::Element::datatype().ok());
         let plan = output(all)
             .and_then(|(all, count)| Ok(self.core.allgather(None, all, share(self, count)?)?));
         self.answer(plan.and_then(|plan| Ok(plan.run()?)))
@@ -351,7 +351,7 @@ impl Communicator {
     #[doc(alias("MPI_Alltoall", "MPI_IN_PLACE"))]
     #[track_caller]
     pub fn all_to_all_in_place<R: RecvBuffer + ?Sized>(&self, data: &mut R) -> Result<(), Error> {
-        let _site = self.site(|| R::Element::datatype().ok());
+        let _site = self.site("collective", || R::Element::datatype().ok());
         let plan = output(data).and_then(|(data, units)| {
             Ok(self.core.alltoall(None, data, equal_blocks(self, units)?)?)
         });

@@ -171,7 +171,7 @@ impl Communicator {
         op: impl Operation<B::Element>,
         root: usize,
     ) -> Result<(), Error> {
-        let _site = self.site(|| B::Element::datatype().ok());
+        let _site = self.site("collective", || B::Element::datatype().ok());
         let plan = output(buffer).and_then(|(buffer, count)| {
             Ok(self.core.reduce(None, buffer, count, op.reduction(), narrowed(root))?)
         });

@@ -1,0 +1,243 @@
+//! The records of a program's calls, in jobs whose launcher asks for them (`mpjrun --trace`). The layer above begins the
+//! record of a call where it describes the call; what carries the call out adds what it knows. A call that consists of others
+//! is one record.
+
+use std::cell::Cell;
+use std::num::NonZeroU32;
+use std::panic::Location;
+
+use transport_lapi::bootstrap::trace::{self, Entry};
+
+use crate::call_names::Call;
+use crate::device::Device;
+use crate::device::wait::Completion;
+use crate::error::Error;
+use crate::matching::Pattern;
+use crate::request::{Request, Status};
+
+pub use transport_lapi::bootstrap::trace::Kind as CallKind;
+
+thread_local! {
+    /// The record of the call that this thread is in.
+    static CURRENT: Cell<Option<Entry>> = const { Cell::new(None) };
+}
+
+/// A call that is recorded. It ends when this is dropped.
+#[must_use = "the call ends when this is dropped"]
+pub struct Recorded {
+    entry: Entry,
+}
+
+impl std::fmt::Debug for Recorded {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Recorded").finish_non_exhaustive()
+    }
+}
+
+impl Recorded {
+    /// Begins the record of a call of the program. Returns `None` if nothing is recorded, or if this thread is in a call that
+    /// is.
+    pub fn begin(
+        name: &'static str,
+        kind: CallKind,
+        place: Option<&'static Location<'static>>,
+        communicator: Option<u32>,
+    ) -> Option<Self> {
+        let recorder = trace::recorder()?;
+        if CURRENT.get().is_some() {
+            return None;
+        }
+        let entry = recorder.begin(recorder.text_once(name), kind)?;
+        if let Some(place) = place {
+            entry.at(recorder.place(place));
+        }
+        if let Some(number) = communicator {
+            entry.communicator(number);
+        }
+        CURRENT.set(Some(entry));
+        Some(Self { entry })
+    }
+
+    /// Says that the operation `key` of this device has ended in the call.
+    pub(crate) fn ends(&self, status: &Status, device: NonZeroU32, key: u64) {
+        let part = trace::recorder().and_then(|recorder| recorder.begin(0, CallKind::Ended));
+        let Some(part) = part else { return };
+        part.request(number(device, key));
+        tell(part, status);
+        part.belongs_to(self.entry);
+    }
+
+    /// Begins the record of a part of the program, in which calls have records of their own.
+    pub fn span(name: &'static str, place: &'static Location<'static>) -> Option<RecordedSpan> {
+        let recorder = trace::recorder()?;
+        let entry = recorder.begin(recorder.text_once(name), CallKind::Span)?;
+        entry.at(recorder.place(place));
+        Some(RecordedSpan(entry))
+    }
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        self.entry.end();
+        CURRENT.set(None);
+    }
+}
+
+/// A part of the program that is recorded. It ends when this is dropped.
+#[must_use = "the part ends when this is dropped"]
+pub struct RecordedSpan(Entry);
+
+impl std::fmt::Debug for RecordedSpan {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("RecordedSpan").finish_non_exhaustive()
+    }
+}
+
+impl Drop for RecordedSpan {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// Begins to record the calls of this process, if the launcher has asked for it. Called before the process joins its job.
+pub fn join() {
+    trace::join();
+}
+
+/// Whether calls are recorded.
+pub(crate) fn is_on() -> bool {
+    trace::recorder().is_some()
+}
+
+/// A number of a request that no other one of this process has at the same time.
+fn number(device: NonZeroU32, key: u64) -> u64 {
+    // No slab has so many slots that the upper bits of a key say nothing.
+    key.wrapping_add(1) ^ u64::from(device.get()).rotate_right(8)
+}
+
+/// Says of the call that this thread is in that it sends.
+#[cold]
+pub(crate) fn sends(dest: u32, tag: i32, bytes: usize) {
+    let Some(entry) = CURRENT.get() else { return };
+    entry.kind(CallKind::Send);
+    entry.peer(Some(dest), Some(tag));
+    entry.bytes(bytes as u64);
+}
+
+/// Says of the call that this thread is in that it has started a receive.
+#[cold]
+pub(crate) fn receives(pattern: &Pattern, device: NonZeroU32, key: u64) {
+    let Some(entry) = CURRENT.get() else { return };
+    entry.kind(CallKind::Receive);
+    entry.peer(pattern.source, pattern.tag);
+    entry.request(number(device, key));
+}
+
+/// Says of the call that this thread is in that it has received a message, and waits for nothing.
+#[cold]
+pub fn received(status: &Status) {
+    let Some(entry) = CURRENT.get() else { return };
+    entry.kind(CallKind::Receive);
+    entry.request(0);
+    tell(entry, status);
+}
+
+fn tell(entry: Entry, status: &Status) {
+    if status.source == u32::MAX {
+        // It has come from nobody.
+        return;
+    }
+    entry.peer(Some(status.source), Some(status.tag));
+    entry.bytes(status.bytes as u64);
+    if status.cancelled {
+        entry.cancelled();
+    }
+}
+
+/// Says of the call that this thread is in that it is this collective call.
+#[cold]
+pub fn collective(name: &'static str, number: i32) {
+    let (Some(entry), Some(recorder)) = (CURRENT.get(), trace::recorder()) else { return };
+    // A call that consists of several collective ones is that of the first.
+    if !entry.is(CallKind::Other) {
+        return;
+    }
+    entry.kind(CallKind::Collective);
+    entry.name(recorder.text_once(name));
+    entry.sequence(number as u32 as u64);
+}
+
+/// The record of a wait for a list of requests.
+pub(super) struct RecordedWait {
+    recorded: Option<Recorded>,
+    device: NonZeroU32,
+    /// What the places of the list refer to; nothing for empty ones.
+    keys: Vec<Option<Option<u64>>>,
+    /// The place whose outcome is noted next.
+    next: usize,
+}
+
+impl RecordedWait {
+    #[cold]
+    #[inline(never)]
+    pub(super) fn begin(device: &Device, requests: &[Option<Request>]) -> Self {
+        let recorded = Recorded::begin("wait", CallKind::Wait, None, None);
+        let device = device.number();
+        let key = |request: &Request| request.pending_on(device);
+        let keys = requests.iter().map(|place| place.as_ref().map(key)).collect();
+        Self { recorded, device, keys, next: 0 }
+    }
+
+    /// Notes the outcome of the next request of the list.
+    pub(super) fn noted(&mut self, outcome: Result<Status, Error>) -> Result<Status, Error> {
+        while self.keys.get(self.next).is_some_and(Option::is_none) {
+            self.next += 1;
+        }
+        self.note(self.next, &outcome);
+        self.next += 1;
+        outcome
+    }
+
+    /// Notes the outcomes of requests at these places.
+    pub(super) fn note_places(&mut self, ended: &[Completion]) {
+        ended.iter().for_each(|(place, outcome)| self.note(*place, outcome));
+    }
+
+    fn note(&self, place: usize, outcome: &Result<Status, Error>) {
+        let key = self.keys.get(place).copied().flatten().flatten();
+        if let (Some(recorded), Some(key), Ok(status)) = (&self.recorded, key, outcome) {
+            recorded.ends(status, self.device, key);
+        }
+    }
+}
+
+impl Device {
+    /// [`Device::iwait`] where calls are recorded, or for a request of another device.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn iwait_recorded(&self, request: &Request) -> Result<Status, Error> {
+        let key = request.pending_on(self.number()).ok_or(Error::Request)?;
+        let recorded = Recorded::begin("wait", CallKind::Wait, None, None);
+        let ended = self.wait_ended(self.session()?, key, Call::Wait, None);
+        if let (Some(recorded), Ok(status)) = (&recorded, &ended) {
+            recorded.ends(status, self.number(), key);
+        }
+        ended
+    }
+
+    /// [`Device::itest`] where calls are recorded.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn itest_recorded(
+        &self,
+        request: &mut Option<Request>,
+    ) -> Result<Option<Status>, Error> {
+        let key = request.as_ref().and_then(|request| request.pending_on(self.number()));
+        let tested = self.test(request);
+        if let (Some(key), Ok(Some(status))) = (key, &tested) {
+            let recorded = Recorded::begin("test", CallKind::Wait, None, None);
+            recorded.iter().for_each(|recorded| recorded.ends(status, self.number(), key));
+        }
+        tested
+    }
+}
