@@ -105,9 +105,10 @@ impl Profile {
         charges.sort_by_key(|charge| Reverse(charge.nanos));
         let line = |charge: &&Charge| {
             let [waiting, cause] = [charge.waiting, charge.cause].map(|rank| self.ranks[rank].rank);
-            let (nanos, place) = (time(charge.nanos), site(&charge.site));
-            let line = format!("rank {waiting} waited {nanos} because of rank {cause}, in {place}");
-            format!("{START}{}\n", fitted(&line, WIDTH))
+            let nanos = time(charge.nanos);
+            let start = format!("rank {waiting} waited {nanos} because of rank {cause}, in ");
+            let left = WIDTH.saturating_sub(start.chars().count()).max(LEAST_SITE_WIDTH);
+            format!("{START}{start}{}\n", fitted(&site(&charge.site), left))
         };
         charges.iter().take(MOST_WAITS).map(line).collect()
     }

@@ -103,9 +103,12 @@ impl Profile {
     fn moving(&self, part: f64) -> String {
         let moved = |site: &&Site| site.total.saturating_sub(site.waited);
         let Some(most) = self.sites.iter().max_by_key(moved) else { return String::new() };
-        let each = bytes(most.bytes / most.calls.max(1));
+        let each = match most.bytes / most.calls.max(1) {
+            0 => String::new(),
+            each => format!(", {} each", bytes(each)),
+        };
         format!(
-            "Ranks spend {} of their time in calls without waiting for others, most in {} ({}, {each} each).",
+            "Ranks spend {} of their time in calls without waiting for others, most in {} ({}{each}).",
             percent(part),
             site(&most.key),
             count(most.calls, "call", "calls"),
