@@ -104,7 +104,7 @@ impl OfRank {
             records.sort_by_key(|record| record.start);
             let of_rank = rank.threads.len();
             let mut calls = Vec::with_capacity(records.len());
-            let mut known = BTreeMap::new();
+            let mut known = Vec::with_capacity(records.len());
             let mut parts = Vec::new();
             for mut record in records {
                 record.communicator = record.communicator.map(|number| readable(number, numbers));
@@ -116,10 +116,11 @@ impl OfRank {
                 }
                 let call = CallAt { rank: place, thread: of_rank, call: calls.len() };
                 calls.push(call_of(&record));
-                rank.note(call, record, &mut known);
+                known.push((record.number, call));
+                rank.note(call, record);
             }
             rank.threads.push(ThreadTrace { calls, lost: thread.lost });
-            rank.note_parts(parts, &known);
+            rank.note_parts(parts, known);
         }
         if recorded.lost > 0 {
             rank.threads.push(ThreadTrace { calls: Vec::new(), lost: recorded.lost });
@@ -128,8 +129,7 @@ impl OfRank {
     }
 
     /// Notes what a call begins and ends.
-    fn note(&mut self, call: CallAt, record: Record, known: &mut BTreeMap<u64, CallAt>) {
-        known.insert(record.number, call);
+    fn note(&mut self, call: CallAt, record: Record) {
         match record.kind {
             Recording::Wait if record.request != 0 => {
                 let (at, request) = (record.end, record.request);
@@ -152,9 +152,17 @@ impl OfRank {
     }
 
     /// Notes what belongs to other calls.
-    fn note_parts(&mut self, parts: Vec<Record>, known: &BTreeMap<u64, CallAt>) {
+    fn note_parts(&mut self, parts: Vec<Record>, mut known: Vec<(u64, CallAt)>) {
+        if parts.is_empty() {
+            return;
+        }
+        known.sort_unstable();
+        let call_of = |number| {
+            let at = known.binary_search_by_key(&number, |(number, _)| *number).ok()?;
+            Some(known[at].1)
+        };
         for part in parts {
-            let Some(&call) = part.sequence.and_then(|number| known.get(&number)) else { continue };
+            let Some(call) = part.sequence.and_then(call_of) else { continue };
             let (at, request) = (part.start, part.request);
             let event = match part.kind {
                 Recording::Started => Event::Started { request, call },

@@ -18,7 +18,7 @@ use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
-use super::{BLOCK, Clock, LEAST};
+use super::{Clock, LEAST};
 
 /// Takes the descriptor with this number, if it is the memory of records (TC6), and maps it.
 pub(super) fn take(number: RawFd) -> Option<&'static [AtomicU64]> {
@@ -59,12 +59,13 @@ pub(super) fn map(memory: &OwnedFd) -> Result<&'static [AtomicU64], Errno> {
     Ok(unsafe { std::slice::from_raw_parts(start.cast::<AtomicU64>(), bytes / 8) })
 }
 
-/// Has the system provide the memory of a block, so that its first uses are no page faults. Returns whether there is such
-/// memory; a kernel that cannot tell says yes.
-pub(super) fn provide(block: &'static [AtomicU64]) -> bool {
-    let start = ptr::from_ref(block).cast_mut().cast();
-    // SAFETY: the pages of the block are mapped for ever (TC5); populating changes no byte.
-    let provided = unsafe { rustix::mm::madvise(start, BLOCK, Advice::LinuxPopulateWrite) };
+/// Has the system provide the memory of some blocks, so that its first uses are no page faults. Returns whether there is
+/// such memory; a kernel that cannot tell says yes.
+pub(super) fn provide(blocks: &'static [AtomicU64]) -> bool {
+    let start = ptr::from_ref(blocks).cast_mut().cast();
+    let populate = Advice::LinuxPopulateWrite;
+    // SAFETY: the pages of the blocks are mapped for ever (TC5); populating changes no byte.
+    let provided = unsafe { rustix::mm::madvise(start, size_of_val(blocks), populate) };
     matches!(provided, Ok(()) | Err(Errno::INVAL))
 }
 
