@@ -51,6 +51,14 @@ pub enum LaunchError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The file of `--profile` cannot be created.
+    #[error("--profile={}: {source}", path.display())]
+    Profile {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// `--watch` names a process whose job cannot be watched.
     #[error("--watch {launcher}: {reason}")]
     NotWatchable {
@@ -158,6 +166,7 @@ impl LaunchError {
             | Self::CurrentFolder { .. }
             | Self::OutputFile { .. }
             | Self::Trace { .. }
+            | Self::Profile { .. }
             | Self::NotWatchable { .. }
             | Self::NoSuchReader { .. }
             | Self::UnsetVariable { .. }

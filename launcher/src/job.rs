@@ -10,6 +10,7 @@
 //!  flush      the output that is left at the end, and the report
 //!  suspend    Ctrl-Z
 //!  watching   --watch
+//!  recording  --trace, --profile
 //!  worlds     what ranks demand: further ranks, and names
 //! ```
 //!
@@ -35,6 +36,7 @@ pub(crate) mod hosts;
 mod judge;
 mod outgoing;
 pub(crate) mod ranks;
+mod recording;
 pub(crate) mod spawn;
 mod spec;
 mod suspend;
@@ -43,7 +45,6 @@ mod worlds;
 
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -60,24 +61,24 @@ use crate::exits::{ExitLog, Verdict};
 use crate::hang::snapshot::Snapshot;
 use crate::hang::watcher::{Occasion, Watcher};
 use crate::host::local::RankEvent;
-use crate::host::machine::host_name;
 use crate::host::orphans::GIVE_UP;
 use crate::host::rank::Pauses;
 use crate::io::output::{Delivery, Printer, Stream, Transcript};
 use crate::io::stdin::{FOREGROUND_CHECK, Forwarded, Forwarding, Interest};
 use crate::report;
-use crate::trace::Memories;
 
 pub use crate::hang::watcher::Vigilance;
 pub use crate::host::binding::{BindTo, Binding, MapBy};
 pub use crate::io::output::OutputChoice;
 pub use crate::io::stdin::InputChoice;
 
+pub use crate::profile::ProfileChoice;
 pub use crate::trace::TraceChoice;
 pub use hosts::{Deal, HostSlots, Hosts, Starter};
 pub use spec::{App, Export, JobSpec, OnFailure};
 
 use ranks::{AgentEvent, Ranks};
+use recording::Recording;
 use watching::Watching;
 use worlds::{Names, Spawner};
 
@@ -210,7 +211,7 @@ struct Job {
     names: Names,
     watching: Watching,
     /// Where the ranks record their calls, if they do.
-    traces: Option<Rc<Memories>>,
+    recording: Option<Recording>,
 }
 
 /// What a job that has been started consists of, beside its description.
@@ -222,12 +223,12 @@ struct Parts {
     signals: Signals,
     watcher: Watcher,
     spawner: Option<Spawner>,
-    traces: Option<Rc<Memories>>,
+    recording: Option<Recording>,
 }
 
 impl Job {
     fn new(spec: &JobSpec, deliveries: Vec<Delivery>, parts: Parts) -> Self {
-        let Parts { exit_log, ranks, printer, input, signals, watcher, spawner, traces } = parts;
+        let Parts { exit_log, ranks, printer, input, signals, watcher, spawner, recording } = parts;
         let seat = |(rank, delivery): (usize, Delivery)| {
             // Ranks that were not started, since one before them had failed, are gone.
             let is_gone = !exit_log.records()[rank].was_started();
@@ -253,7 +254,7 @@ impl Job {
             spawner,
             names: Names::new(),
             watching: Watching::of(spec),
-            traces,
+            recording,
         }
     }
 
@@ -272,9 +273,7 @@ impl Job {
         if self.prints_stats {
             self.printer.say(&report::stats(&self.exit_log));
         }
-        if let Some(traces) = self.traces.take() {
-            self.printer.say(&format!("mpjrun: {}\n", traces.finish(&host_name())));
-        }
+        self.tell_records();
         self.flush()?;
         self.ranks.leave();
         let verdict = self.verdict.map(|(verdict, _)| verdict);

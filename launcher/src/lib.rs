@@ -15,7 +15,8 @@
 //!   ├── host    processes, processors, clean-up
 //!   ├── io      output and input
 //!   ├── exits   which rank failed first; pure
-//!   └── trace   what ranks have recorded
+//!   ├── trace   what ranks have recorded
+//!   └── profile where they spent their time, made of that; pure
 //!
 //!  testing      runs a test of several ranks, for `#[mpj::test]`
 //! ```
@@ -30,6 +31,7 @@ mod hang;
 mod host;
 mod io;
 pub mod job;
+mod profile;
 mod report;
 pub mod testing;
 mod trace;

@@ -44,7 +44,7 @@ use crate::hang::snapshot::Snapshot;
 use crate::io::output::Broken;
 pub(crate) use cause::{early_ends, in_brief};
 pub(crate) use columns::aligned;
-pub(crate) use format::ranks as of_ranks;
+pub(crate) use format::{printable_line, ranks as of_ranks};
 use standing::Standing;
 pub(crate) use stats::text as stats;
 pub(crate) use watch::Rates;

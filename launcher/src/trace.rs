@@ -92,10 +92,10 @@ pub(crate) enum Kind {
 
 /// A trace with what its calls alone do not say.
 #[derive(Debug, Default)]
-struct Collected {
-    trace: Trace,
+pub(crate) struct Collected {
+    pub(crate) trace: Trace,
     /// The messages of which both ends are known.
-    flows: Vec<Flow>,
+    pub(crate) flows: Vec<Flow>,
 }
 
 impl Collected {
@@ -107,18 +107,18 @@ impl Collected {
 
 /// A message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Flow {
-    number: u64,
+pub(crate) struct Flow {
+    pub(crate) number: u64,
     /// The call that sent it.
-    from: CallAt,
+    pub(crate) from: CallAt,
     /// The call at whose end it was received.
-    to: CallAt,
+    pub(crate) to: CallAt,
 }
 
 /// Where a call is in a trace: places in the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct CallAt {
-    rank: usize,
-    thread: usize,
-    call: usize,
+pub(crate) struct CallAt {
+    pub(crate) rank: usize,
+    pub(crate) thread: usize,
+    pub(crate) call: usize,
 }

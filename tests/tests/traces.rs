@@ -1,4 +1,4 @@
-//! `mpjrun --trace` of programs in Rust: what the file shows of their calls, messages and parts.
+//! `mpjrun --trace` and `--profile` of programs in Rust: what is shown of their calls, messages and parts.
 
 use mpj_harness::{Outcome, Shown, example, launch};
 use tempfile::TempDir;
@@ -48,6 +48,24 @@ fn requests_that_are_waited_for_belong_to_their_messages() {
     let (_, shown) = traced("nbody", &[], &["--bodies", "64", "--steps", "2"]);
     assert!(shown.calls("isend") > 0 && shown.calls("irecv") > 0, "{:?}", shown.calls);
     assert!(!shown.messages.is_empty() && shown.calls("wait") > 0, "{:?}", shown.calls);
+}
+
+#[test]
+fn a_profile_names_ranks_and_lines() {
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("page.html");
+    let option = format!("--profile={}", file.display());
+    let job = launch(example("uneven")).ranks(RANKS).options([&option]);
+    let said = job.args(["--steps", "5", "--cells", "10"]).expect(0).stderr;
+    for words in ["mpjrun: 4 ranks, ", "made others wait", "allreduce", "has the whole profile"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let page = std::fs::read_to_string(&file).expect("it was written");
+    for words in
+        ["allreduce at mpj/examples/uneven.rs:", "step at mpj/examples/uneven.rs:", "finish"]
+    {
+        assert!(page.contains(words), "{words}: {page}");
+    }
 }
 
 #[test]

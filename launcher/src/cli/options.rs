@@ -15,7 +15,7 @@ use super::distribution::{Means, Wish, distribute};
 use super::hosts::{self, HostList};
 use super::values::{
     Words, backend_parser, command_words, context_count, count_per_host, export_parser, fanout,
-    input, output_parser, rank_count, seconds, trace_memory, universe,
+    input, output_parser, profile_parser, rank_count, seconds, trace_memory, universe,
 };
 use super::variables;
 use super::watch::Watched;
@@ -23,7 +23,7 @@ use crate::cli::info::Asked;
 use crate::io::block::rhythm;
 use crate::job::{
     App, BindTo, Binding, Deal, Export, Hosts, InputChoice, JobSpec, MapBy, OnFailure,
-    OutputChoice, TraceChoice, Vigilance,
+    OutputChoice, ProfileChoice, TraceChoice, Vigilance,
 };
 
 /// Options of a job with its first program.
@@ -163,8 +163,19 @@ pub(super) struct WholeJob {
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// The most memory that each rank records in, with suffix K, M or G; 64M if not given
-    #[arg(long, value_name = "BYTES", value_parser = trace_memory, requires = "trace")]
+    #[arg(long, value_name = "BYTES", value_parser = trace_memory)]
     trace_memory: Option<u64>,
+    /// Record the calls likewise, and print at the end where the time went, who waited for whom, and whose computation was
+    /// the cause; with =FILE also write that as a page of HTML
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_parser = profile_parser(),
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    profile: Option<ProfileChoice>,
     /// Show now and then what each rank does, what it sends, and its memory; with the number of a process of mpjrun in
     /// place of PROGRAM, of the job that it runs
     #[arg(long)]
@@ -260,8 +271,11 @@ impl WholeJob {
                         .into(),
                 );
             }
-            _ if hosts.is_some() && self.trace.is_some() => {
-                return Err("--trace is for jobs of one host".into());
+            _ if hosts.is_some() && self.is_recorded() => {
+                return Err("--trace and --profile are for jobs of one host".into());
+            }
+            _ if self.trace_memory.is_some() && !self.is_recorded() => {
+                return Err("--trace-memory goes with --trace or --profile".into());
             }
             Some(universe) if universe < ranks => {
                 return Err(format!("--universe {universe} has no room for {ranks} ranks"));
@@ -287,6 +301,11 @@ impl WholeJob {
         let launcher = self.agent_launcher.clone().map(|words| words.0);
         let (fanout, silence) = (self.agent_fanout, self.host_timeout);
         distribute(&wishes, Means { allocated, order, launcher, fanout, silence })
+    }
+
+    /// Whether ranks record their calls.
+    fn is_recorded(&self) -> bool {
+        self.trace.is_some() || self.profile.is_some()
     }
 
     /// Where output goes, and in which form.
@@ -320,6 +339,8 @@ impl WholeJob {
             name: config::CHECK.name.into(),
             value: Some(u8::from(check).to_string().into()),
         });
+        let memory = self.trace_memory.unwrap_or(TRACE_MEMORY);
+        let is_recorded = self.is_recorded();
         let spec = JobSpec {
             output: self.output(),
             apps,
@@ -334,10 +355,8 @@ impl WholeJob {
             vigilance,
             stats: self.stats,
             watch: self.watch.then(|| self.watch_every.unwrap_or_else(|| rhythm(stderr()))),
-            trace: self.trace.map(|file| {
-                let memory = self.trace_memory.unwrap_or(TRACE_MEMORY);
-                Box::new(TraceChoice { file, memory })
-            }),
+            trace: is_recorded.then(|| Box::new(TraceChoice { file: self.trace, memory })),
+            profile: self.profile.map(Box::new),
             hosts: None,
             copies: self.copy,
             notes: Vec::new(),

@@ -6,10 +6,8 @@ use transport_lapi::adapters::MAX_TASKS_PER_HOST;
 use transport_lapi::config::{BackendChoice, SETTINGS};
 
 use super::*;
-use crate::job::{App, Export};
-use crate::job::{
-    BindTo, Binding, InputChoice, MapBy, OnFailure, OutputChoice, TraceChoice, Vigilance,
-};
+use crate::job::{App, Export, ProfileChoice, TraceChoice};
+use crate::job::{BindTo, Binding, InputChoice, MapBy, OnFailure, OutputChoice, Vigilance};
 
 fn words(line: &str) -> Vec<OsString> {
     line.split_whitespace().map(OsString::from).collect()
@@ -86,9 +84,33 @@ fn a_job_is_watched_from_its_start_or_while_it_runs() {
 }
 
 #[test]
+fn a_profile_and_a_trace_need_the_same_records() {
+    for (line, file, page) in [
+        ("--profile prog", None, None),
+        ("--profile=p.html prog", None, Some("p.html")),
+        ("--trace t --profile prog", Some("t"), None),
+    ] {
+        let spec = parse(&format!("-n 2 --trace-memory 2M {line}")).expect(line);
+        let [file, page] = [file, page].map(|path| path.map(PathBuf::from));
+        assert_eq!(spec.trace, Some(Box::new(TraceChoice { file, memory: 2 << 20 })), "{line}");
+        assert_eq!(spec.profile, Some(Box::new(ProfileChoice { page })), "{line}");
+        assert_eq!(spec.apps[0].program, "prog", "{line}");
+    }
+    let spec = parse("-n 2 --trace t prog").expect("legal");
+    assert_eq!((spec.trace.is_some(), spec.profile), (true, None));
+    for (line, said) in [
+        ("-n 2 --trace-memory 2M prog", "--trace-memory goes with --trace or --profile"),
+        ("--hosts a:1,b:1 --profile prog", "--trace and --profile are for jobs of one host"),
+    ] {
+        let (_, text) = refusal(line);
+        assert!(text.contains(said), "{text}");
+    }
+}
+
+#[test]
 fn a_job_of_one_host_can_be_recorded() {
     let choice = |line| parse(line).expect("legal").trace.map(|choice| *choice);
-    let usual = TraceChoice { file: "f".into(), memory: 64 << 20 };
+    let usual = TraceChoice { file: Some("f".into()), memory: 64 << 20 };
     assert_eq!(choice("--trace f p"), Some(usual.clone()));
     let more = TraceChoice { memory: 1 << 30, ..usual };
     assert_eq!(choice("--trace f --trace-memory 1G p"), Some(more));
@@ -98,8 +120,6 @@ fn a_job_of_one_host_can_be_recorded() {
         assert_eq!(kind, ErrorKind::ValueValidation);
         assert!(text.contains("a number of bytes from 1M to 64G"), "{text}");
     }
-    assert_eq!(refusal("--trace-memory 1M p").0, ErrorKind::MissingRequiredArgument);
-    assert!(refusal("--trace f --hosts a:1,b:1 p").1.contains("--trace is for jobs of one host"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use transport_lapi::adapters::{MAX_CONTEXTS, MAX_PLACES_PER_HOST, MAX_TASKS_PER_
 use transport_lapi::bootstrap::trace;
 use transport_lapi::config::{self, BackendChoice, Keyword};
 
-use crate::job::{Export, InputChoice, OutputChoice};
+use crate::job::{Export, InputChoice, OutputChoice, ProfileChoice};
 
 /// The error about a number of ranks that no job can have.
 fn limit_on_ranks() -> String {
@@ -109,6 +109,14 @@ pub(super) struct Words(pub(super) Vec<String>);
 pub(super) fn command_words(text: &str) -> Result<Words, String> {
     let words = shell_words::split(text).map_err(|_| "a quote is not closed".to_owned())?;
     if words.is_empty() { Err("it names no program".to_owned()) } else { Ok(Words(words)) }
+}
+
+/// Parses `--profile`: the name of a file, or nothing.
+pub(super) fn profile_parser() -> impl TypedValueParser<Value = ProfileChoice> {
+    OsStringValueParser::new().map(|file| {
+        let page = Some(file).filter(|file| !file.is_empty()).map(Into::into);
+        ProfileChoice { page }
+    })
 }
 
 /// Parses `--trace-memory`.

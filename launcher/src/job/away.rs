@@ -59,7 +59,7 @@ pub(super) fn start(spec: &JobSpec, hosts: &Hosts) -> Result<Job, LaunchError> {
                 spawn::spinning(spec)?,
             ),
             spawner: None,
-            traces: None,
+            recording: None,
         },
     );
     job.take(news);

@@ -1,13 +1,12 @@
 //! Starts a job whose ranks all run on this host.
 
-use std::rc::Rc;
-
 use rustix::process::Signal;
 use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
 use transport_lapi::bootstrap::waits::JobView;
 
+use super::recording::Recording;
 use super::spawn::{self, Started};
 use super::watching::ASK;
 use super::worlds::Spawner;
@@ -20,7 +19,6 @@ use crate::host::machine::host_name;
 use crate::host::orphans::Orphans;
 use crate::io::output::Printer;
 use crate::io::stdin;
-use crate::trace::Memories;
 
 /// Starts the job, and returns it running.
 pub(super) fn start(spec: &JobSpec) -> Result<Job, LaunchError> {
@@ -28,7 +26,8 @@ pub(super) fn start(spec: &JobSpec) -> Result<Job, LaunchError> {
     // Files are opened before signals are blocked, so that a signal ends an open that hangs.
     let limit = DescriptorLimit::raise();
     let deliveries = spec.output.deliveries(0..spec.ranks())?;
-    let traces = spec.trace.as_deref().map(Memories::begin).transpose()?.map(Rc::new);
+    let recording = Recording::begin(spec)?;
+    let traces = recording.as_ref().map(Recording::memories);
     keep_children_waitable();
     let signals = block_signals()?;
     let orphans = Orphans::adopt();
@@ -51,10 +50,10 @@ pub(super) fn start(spec: &JobSpec) -> Result<Job, LaunchError> {
         printer.say(&format!("mpjrun: {line}\n"));
     }
     let exit_log = ExitLog::new(start, host_name(), spec.ranks(), pids);
-    let spawner = Spawner { spec: spec.clone(), job, segment, limit, mask, traces: traces.clone() };
+    let spawner = Spawner { spec: spec.clone(), job, segment, limit, mask, traces };
     let spawner = Some(spawner);
     let ranks = Box::new(ranks);
-    let parts = Parts { exit_log, ranks, printer, input, signals, watcher, spawner, traces };
+    let parts = Parts { exit_log, ranks, printer, input, signals, watcher, spawner, recording };
     Ok(Job::new(spec, deliveries, parts))
 }
 

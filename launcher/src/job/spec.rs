@@ -12,6 +12,7 @@ use crate::host::binding::Binding;
 use crate::io::output::OutputChoice;
 use crate::io::stdin::InputChoice;
 use crate::job::hosts::Hosts;
+use crate::profile::ProfileChoice;
 use crate::trace::TraceChoice;
 
 /// A variable to set in the ranks' environment.
@@ -97,6 +98,8 @@ pub struct JobSpec {
     pub watch: Option<Duration>,
     /// Where the calls of the ranks are recorded, if they are.
     pub trace: Option<Box<TraceChoice>>,
+    /// Whether to tell at the end where the ranks spent their time; this needs [`JobSpec::trace`].
+    pub profile: Option<Box<ProfileChoice>>,
     /// Where the ranks run; `None` for this host alone.
     pub hosts: Option<Box<Hosts>>,
     /// Whether the programs are sent to the hosts of a job on several.
@@ -123,6 +126,7 @@ impl JobSpec {
             stats: false,
             watch: None,
             trace: None,
+            profile: None,
             hosts: None,
             copies: false,
             notes: Vec::new(),

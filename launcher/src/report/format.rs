@@ -64,7 +64,7 @@ pub(crate) fn ranks(numbers: &[usize]) -> String {
 
 /// The lines of a text that a rank has sent, made fit to be shown: control characters are escaped, since they would act
 /// on a terminal; a long text is cut, and a last line counts the lines that are left out.
-pub(super) fn printable_lines(text: &str) -> Vec<String> {
+pub(crate) fn printable_lines(text: &str) -> Vec<String> {
     let text = text.trim();
     let shown = start(text);
     let mut lines: Vec<String> = shown.lines().take(MAX_LINES).map(escaped).collect();
@@ -83,7 +83,7 @@ pub(super) fn printable_lines(text: &str) -> Vec<String> {
 }
 
 /// The same for a text that belongs on one line.
-pub(super) fn printable_line(text: &str) -> String {
+pub(crate) fn printable_line(text: &str) -> String {
     let shown = start(text);
     escaped(shown) + &rest(text, shown)
 }

@@ -23,11 +23,11 @@ const LIBRARY: &str = "libmpj_trace.so";
 /// The variable with the libraries that the system loads into a program first.
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// `--trace` and `--trace-memory`.
+/// What ranks record their calls for, and how many.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceChoice {
-    /// The file that is written.
-    pub file: PathBuf,
+    /// The file of `--trace`, if one is written.
+    pub file: Option<PathBuf>,
     /// The most bytes that a rank records.
     pub memory: u64,
 }
@@ -36,7 +36,7 @@ pub struct TraceChoice {
 #[derive(Debug)]
 pub(crate) struct Memories {
     choice: TraceChoice,
-    out: File,
+    out: Option<(PathBuf, File)>,
     library: Option<Library>,
     clock: Clock,
     /// When the job began, by the clock of the records and by that of the system.
@@ -50,8 +50,11 @@ impl Memories {
     /// # Errors
     /// [`LaunchError::Trace`].
     pub(crate) fn begin(choice: &TraceChoice) -> Result<Self, LaunchError> {
-        let path = choice.file.clone();
-        let out = File::create(&path).map_err(|source| LaunchError::Trace { path, source })?;
+        let open = |path: PathBuf| match File::create(&path) {
+            Ok(file) => Ok((path, file)),
+            Err(source) => Err(LaunchError::Trace { path, source }),
+        };
+        let out = choice.file.clone().map(open).transpose()?;
         let clock = Clock::here();
         Ok(Self {
             choice: choice.clone(),
@@ -83,19 +86,46 @@ impl Memories {
         Ok(memory)
     }
 
-    /// Writes the file, once no rank runs any more, and returns what there is to say about it.
-    pub(crate) fn finish(&self, host: &str) -> String {
-        let collected = self.collect(host);
-        let mut out = BufWriter::with_capacity(1 << 20, &self.out);
-        let written = perfetto::write(&collected, &mut out).and_then(|()| out.flush());
-        let path = self.choice.file.display();
-        match written {
-            Ok(()) => self.summary(&collected),
-            Err(error) => format!("cannot write the trace to {path}: {error}"),
+    /// Writes the file, if there is one, and returns what there is to say: whole lines.
+    pub(crate) fn finish(&self, collected: &Collected) -> String {
+        let threads = || collected.trace.ranks.iter().flat_map(|rank| &rank.threads);
+        let calls: usize = threads().map(|thread| thread.calls.len()).sum();
+        let mut text = String::new();
+        if let Some((path, file)) = &self.out {
+            let mut out = BufWriter::with_capacity(1 << 20, file);
+            let written = perfetto::write(collected, &mut out).and_then(|()| out.flush());
+            let path = path.display();
+            text = match written {
+                Ok(()) => {
+                    format!(
+                        "mpjrun: {path} shows {calls} calls; open it at https://ui.perfetto.dev\n"
+                    )
+                }
+                Err(error) => {
+                    return format!("mpjrun: cannot write the trace to {path}: {error}\n");
+                }
+            };
         }
+        let lost: u64 = threads().map(|thread| thread.lost).fold(0, u64::saturating_add);
+        if lost > 0 {
+            text += &format!(
+                "mpjrun: {lost} later calls are missing, for which there was no memory: --trace-memory gives more\n"
+            );
+        }
+        if calls == 0 {
+            text += "mpjrun: no rank has recorded anything";
+            if self.library.is_none() {
+                text += &format!(
+                    ": for programs in C, {LIBRARY} of libmpi has to be beside mpjrun or in ../lib"
+                );
+            }
+            text += "\n";
+        }
+        text
     }
 
-    fn collect(&self, host: &str) -> Collected {
+    /// Reads what the ranks have recorded, once none of them runs any more.
+    pub(crate) fn collect(&self, host: &str) -> Collected {
         let (ticks_now, nanos_now) = (ticks(self.clock), monotonic_nanos());
         let (began, nanos) = self.began;
         let times = Times { began, ended: ticks_now, nanos: nanos_now.saturating_sub(nanos) };
@@ -104,28 +134,6 @@ impl Memories {
             (*task, trace::read(memory.as_fd(), self.clock).unwrap_or_default())
         });
         collect(recorded, times, host)
-    }
-
-    fn summary(&self, collected: &Collected) -> String {
-        let path = self.choice.file.display();
-        let threads = || collected.trace.ranks.iter().flat_map(|rank| &rank.threads);
-        let calls: usize = threads().map(|thread| thread.calls.len()).sum();
-        let lost: u64 = threads().map(|thread| thread.lost).fold(0, u64::saturating_add);
-        let mut text = format!("{path} shows {calls} calls; open it at https://ui.perfetto.dev");
-        if lost > 0 {
-            text += &format!(
-                "\nmpjrun: {lost} later calls are missing, for which there was no memory: --trace-memory gives more"
-            );
-        }
-        if calls == 0 {
-            text += "\nmpjrun: no rank has recorded anything";
-            if self.library.is_none() {
-                text += &format!(
-                    ": for programs in C, {LIBRARY} of libmpi has to be beside mpjrun or in ../lib"
-                );
-            }
-        }
-        text
     }
 }
 

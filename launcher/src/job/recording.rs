@@ -1,0 +1,89 @@
+//! What is told at the end of a job whose ranks have recorded their calls: the file of `--trace`, and `--profile`.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use super::{Job, JobSpec};
+use crate::LaunchError;
+use crate::host::machine::host_name;
+use crate::profile::{Profile, ProfileChoice};
+use crate::trace::Memories;
+
+/// The records of a job, and what becomes of them.
+#[derive(Debug)]
+pub(super) struct Recording {
+    memories: Rc<Memories>,
+    profile: Option<ProfileOutput>,
+}
+
+impl Recording {
+    /// Begins to record a job, if that is asked for. Files are opened now, so that a mistake in a name costs no job.
+    ///
+    /// # Errors
+    /// [`LaunchError::Trace`] and [`LaunchError::Profile`].
+    pub(super) fn begin(spec: &JobSpec) -> Result<Option<Self>, LaunchError> {
+        let Some(choice) = &spec.trace else { return Ok(None) };
+        let profile = spec.profile.as_ref().map(|profile| ProfileOutput::begin(profile, spec));
+        let memories = Rc::new(Memories::begin(choice)?);
+        Ok(Some(Self { memories, profile: profile.transpose()? }))
+    }
+
+    /// Where ranks record.
+    pub(super) fn memories(&self) -> Rc<Memories> {
+        Rc::clone(&self.memories)
+    }
+}
+
+/// Where the profile of a job goes, beside standard error.
+#[derive(Debug)]
+struct ProfileOutput {
+    /// What was run, for the title of the page.
+    command: String,
+    page: Option<(PathBuf, File)>,
+}
+
+impl ProfileOutput {
+    fn begin(choice: &ProfileChoice, spec: &JobSpec) -> Result<Self, LaunchError> {
+        let open = |path: &PathBuf| match File::create(path) {
+            Ok(file) => Ok((path.clone(), file)),
+            Err(source) => Err(LaunchError::Profile { path: path.clone(), source }),
+        };
+        Ok(Self { command: command(spec), page: choice.page.as_ref().map(open).transpose()? })
+    }
+
+    /// Writes the page, if there is one, and returns the text for standard error.
+    fn write(&self, profile: &Profile) -> String {
+        let mut text = profile.text();
+        if let Some((path, file)) = &self.page {
+            let (path, mut file) = (path.display(), file);
+            match file.write_all(profile.page(&self.command).as_bytes()) {
+                Ok(()) => text += &format!("mpjrun: {path} has the whole profile\n"),
+                Err(error) => text += &format!("mpjrun: cannot write {path}: {error}\n"),
+            }
+        }
+        text
+    }
+}
+
+/// The programs of a job with their arguments.
+fn command(spec: &JobSpec) -> String {
+    let programs = spec.apps.iter().map(|app| {
+        let words = std::iter::once(&app.program).chain(&app.args);
+        words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    });
+    programs.collect::<Vec<_>>().join(" : ")
+}
+
+impl Job {
+    /// Writes and prints what follows from the records of the ranks, if they have recorded.
+    pub(super) fn tell_records(&mut self) {
+        let Some(Recording { memories, profile }) = self.recording.take() else { return };
+        let collected = memories.collect(&host_name());
+        self.printer.say(&memories.finish(&collected));
+        if let Some(output) = profile {
+            self.printer.say(&output.write(&Profile::of(&collected)));
+        }
+    }
+}
