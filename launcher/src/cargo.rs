@@ -138,12 +138,12 @@ pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<Request
         let all: Vec<OsString> = words.collect();
         let of_job = built(JobOptions::augment_args(Parsing::new("")));
         let end = all.iter().position(|word| word == "--").unwrap_or(all.len());
-        let Separated { known, unknown } =
-            separate(&of_job, all[..end].to_vec()).map_err(refused)?;
+        let (profile, words) = without_cargo_profile(&all[..end]);
+        let Separated { known, unknown } = separate(&of_job, words).map_err(refused)?;
         if unknown.iter().any(|word| word == ":") {
             return Err(refused(SEVERAL.to_owned()));
         }
-        (job, cargo) = (known, unknown);
+        (job, cargo) = (known, [profile, unknown].concat());
         line.extend(job.iter().chain(&all[end..]).cloned());
     } else {
         line.extend(words);
@@ -158,6 +158,28 @@ pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<Request
         Mpj::Bench { args } => Request::Become(BENCH, args),
         Mpj::Install { args } => Request::Become(INSTALL, args),
     })
+}
+
+/// Takes cargo's `--profile NAME` out of the words, and returns it and the others. The job's option of this name has no
+/// value, or that of a file, whose name has a dot, as no profile of cargo has.
+fn without_cargo_profile(words: &[OsString]) -> (Vec<OsString>, Vec<OsString>) {
+    let is_name = |word: &str| {
+        let is_of_name = |at: char| at.is_alphanumeric() || at == '_' || at == '-';
+        !word.starts_with('-') && !word.is_empty() && word.chars().all(is_of_name)
+    };
+    let (mut of_cargo, mut others) = (Vec::new(), Vec::new());
+    let mut rest = words;
+    while let [word, behind @ ..] = rest {
+        let text = |word: &OsString| word.to_str().map(str::to_owned).unwrap_or_default();
+        let next = behind.first().map(text).unwrap_or_default();
+        let both = word == "--profile" && is_name(&next);
+        let joined = text(word).strip_prefix("--profile=").is_some_and(is_name);
+        let (taken, behind) = rest.split_at(if both { 2 } else { 1 });
+        let into = if both || joined { &mut of_cargo } else { &mut others };
+        into.extend_from_slice(taken);
+        rest = behind;
+    }
+    (of_cargo, others)
 }
 
 /// Does what `cargo mpj` was asked for, and returns the exit code of the job, or that of an error, which goes to

@@ -36,6 +36,21 @@ fn options_of_the_job_are_told_from_those_of_cargo() {
     assert_eq!(request.args, words("--size 9 -np : --locked"));
 }
 
+/// Both have this option: with the name of a profile, it is cargo's.
+#[test]
+fn a_profile_of_cargo_is_told_from_that_of_the_job() {
+    for (line, job, cargo) in [
+        ("--profile small -q", "", "--profile small -q"),
+        ("-q --profile=small", "", "--profile=small -q"),
+        ("--profile --release", "--profile", "--release"),
+        ("--release --profile", "--profile", "--release"),
+        ("--profile=p.html --profile small", "--profile=p.html", "--profile small"),
+    ] {
+        let request = run(line);
+        assert_eq!((request.job, request.cargo), (words(job), words(cargo)), "{line}");
+    }
+}
+
 #[test]
 fn what_cargo_starts_is_mpjrun() {
     let line = "cargo-mpj as-mpjrun --np 2 --label d/program a : -n 3 b";

@@ -47,6 +47,10 @@ const PURE: &[&str] = &["std::cell", "std::collections", "std::hash", "std::mem"
 /// What describes where the bytes of a message lie.
 const LAYOUTS: &[&str] = &["transport_lapi::Layout", "transport_lapi::LayoutError"];
 
+/// What names bytes that others may access meanwhile, in which loops update elements.
+const SHARED_MEMORY: &[&str] =
+    &["transport_lapi::ForeignBytes", "transport_lapi::RecvPart", "transport_lapi::SharedBytes"];
+
 /// What the expansions of macros name.
 const MADE_BY_MACROS: &[&str] = &[
     "mpj::Datatype",
@@ -84,7 +88,7 @@ pub const LAYERS: &[Layer] = &[
     layer("mpicore/src/datatype", "transport_lapi", LAYOUTS),
     layer("mpicore/src/op", "crate", &["crate::op", "crate::ErrorClass"]),
     layer("mpicore/src/op", "mpjdev", &[]),
-    layer("mpicore/src/op", "transport_lapi", &[]),
+    layer("mpicore/src/op", "transport_lapi", SHARED_MEMORY),
     layer("mpj/", "mpj_launcher", &["mpj_launcher::testing"]),
     layer("mpj/", "mpj_macros", &["mpj_macros::test", "mpj_macros::Datatype"]),
     // Their expansions are part of other crates, so their manifest says nothing about what these name.
