@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mpj_harness::{Launch, Shown, command, libmpi, libmpi_trace, mpjrun_path};
 use mpj_install::{Built, install};
@@ -61,11 +62,15 @@ const RANKS: usize = 4;
 /// Messages of each rank: in each round one in its half, in the exchange, after a look for it, and in the ring.
 const MESSAGES: usize = 5 * 4;
 
-/// An installation, and a program that was compiled with it.
+/// An installation, and a program that was compiled with it. There is one at a time: what another thread starts while the
+/// files are written has them open for a moment, and then they cannot be run.
 struct Installed {
     folder: TempDir,
     program: PathBuf,
+    _alone: MutexGuard<'static, ()>,
 }
+
+static ALONE: Mutex<()> = Mutex::new(());
 
 impl Installed {
     /// `None`, after a word about it, if there is no compiler.
@@ -75,6 +80,7 @@ impl Installed {
             eprintln!("skipped: there is no C compiler called cc");
             return None;
         }
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().expect("a folder");
         let built = Built { library: libmpi(), trace: libmpi_trace(), mpjrun: mpjrun_path() };
         install(&built, &folder.path().join("prefix")).expect("everything was built");
@@ -87,7 +93,7 @@ impl Installed {
             .args(["-o"])
             .args([&program])
             .expect_quiet();
-        Some(Self { folder, program })
+        Some(Self { folder, program, _alone })
     }
 
     fn file(&self) -> PathBuf {
