@@ -277,7 +277,8 @@ impl Communicator {
         let groups = [first(&self.0.group), self.0.remote.as_ref().and_then(first)];
         let first = groups.into_iter().flatten().min()?;
         match self.0.id {
-            0 => Some(0),
+            // That of the first world: those that were spawned have other ranks.
+            0 if first == 0 => Some(0),
             id => Some(scrambled(fingerprint([id, first])) as u32 | 1 << 31),
         }
     }

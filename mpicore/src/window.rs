@@ -140,6 +140,8 @@ struct Peer {
     /// The highest number that it is to answer, and whether there are operations since.
     asked: u64,
     is_open: bool,
+    /// The numbers whose answers may say that something was refused, and have not come: several threads take answers.
+    awaited: VecDeque<u64>,
     /// Whether some of the operations were refused.
     is_refused: bool,
     /// The numbers of short gets without data, and of transfers of long data.
@@ -286,6 +288,7 @@ impl Window {
     /// [`WindowError::Sync`] inside of an epoch; the loss of a member; what made the device unusable.
     pub fn free(self) -> Result<(), Error> {
         self.check_free()?;
+        self.0.take_answers();
         let met = self.0.communicator.gather_words(Call::WinFree, vec![0]);
         // Nobody accesses this rank's memory any more; after an error, nobody may.
         met.map(drop).inspect_err(|why| {
@@ -426,6 +429,14 @@ impl Inner {
             .try_for_each(|of| device.set_members(of, self.communicator.members()))?)
     }
 
+    /// Waits for the answers that are under way, since nobody takes them after the end of the window. What is lost is told by
+    /// the caller's next wait.
+    fn take_answers(&self) {
+        let all = 0..self.communicator.size();
+        let asked = |rank| self.state().peers[rank as usize].asked;
+        all.for_each(|rank| drop(self.settle_up_to(Call::WinFree, rank, asked(rank))));
+    }
+
     /// Returns the device's context of waits, which need all ranks (OW4).
     fn waits(&self) -> u32 {
         self.communicator.partition_contexts()[0]
@@ -524,6 +535,12 @@ impl Peer {
         if self.done == self.sent {
             self.ahead = 0;
         }
+    }
+
+    /// Returns whether it has carried out all messages up to this one, and all that it says of them is known.
+    fn has_answered(&self, number: u64) -> bool {
+        let is_known = self.awaited.front().is_none_or(|first| *first > number);
+        self.done >= number && is_known && self.is_local_to(number)
     }
 
     /// Returns the number of the next message to it.

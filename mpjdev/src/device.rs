@@ -193,6 +193,11 @@ impl Device {
         self.context.shares_processors()
     }
 
+    /// Returns whether waits poll before they sleep.
+    pub fn polls(&self) -> bool {
+        self.options.wait != WaitMode::Block
+    }
+
     /// Returns whether the job finds mistakes between its ranks (`MPJ_CHECK`).
     #[inline(always)]
     pub fn is_checked(&self) -> bool {
@@ -246,6 +251,12 @@ impl Device {
     #[inline(always)]
     pub(crate) fn number(&self) -> NonZeroU32 {
         self.number
+    }
+
+    /// Returns whether calls are recorded.
+    #[inline(always)]
+    pub(crate) fn records(&self) -> bool {
+        self.number_of_waits.is_none()
     }
 
     /// Returns the number whose requests a wait for one takes at once.
@@ -348,7 +359,9 @@ impl Device {
             drop(session);
             return Err(self.fail(first_error));
         }
-        let never_run = session.state.requests.take_followed();
+        let (state, outbox) = session.parts();
+        state.follow_up(outbox);
+        let never_run = (session.state.requests.take_followed(), session.take_continuations());
         let unreceived = session.state.unreceived().filter(|_| have_come);
         session.abandon();
         self.context.settle();

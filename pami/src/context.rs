@@ -444,9 +444,11 @@ impl Section<'_> {
         for mut fence in std::mem::take(&mut self.session.state.fences) {
             let fenced = self.session.is_fenced(fence.target).map_err(|cause| self.failed(cause));
             let State { operations, fences, due, .. } = &mut self.session.state;
+            // What ends an operation has callbacks of its own, which run before those of the fence.
+            let was_awaiting = !fence.awaited.is_empty();
             fence.awaited.retain(|number| operations.get(*number).is_some());
             match fenced {
-                Ok(is_over) if !is_over || !fence.awaited.is_empty() => fences.push(fence),
+                Ok(is_over) if !is_over || was_awaiting => fences.push(fence),
                 fenced => due.push_back((fence.on_done, fenced.map(|_| ()))),
             }
         }

@@ -73,7 +73,9 @@ impl TypeBuilder {
         if self.blocks > MOST_BLOCKS {
             return Err(LayoutError::TooLarge.into());
         }
-        self.unit = common_divisor(self.unit, *unit);
+        if count > 0 {
+            self.unit = common_divisor(self.unit, *unit);
+        }
         self.parts.push((at, layout.repeat(count, sum(0, stride)?)?));
         Ok(self)
     }

@@ -129,9 +129,9 @@ impl Memories {
         let (ticks_now, nanos_now) = (ticks(self.clock), monotonic_nanos());
         let (began, nanos) = self.began;
         let times = Times { began, ended: ticks_now, nanos: nanos_now.saturating_sub(nanos) };
-        let of_ranks = self.of_ranks.borrow();
-        let recorded = of_ranks.iter().map(|(task, memory)| {
-            (*task, trace::read(memory.as_fd(), self.clock).unwrap_or_default())
+        // Each goes when it has been read.
+        let recorded = self.of_ranks.take().into_iter().map(|(task, memory)| {
+            (task, trace::read(memory.as_fd(), self.clock).unwrap_or_default())
         });
         collect(recorded, times, host)
     }

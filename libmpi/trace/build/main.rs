@@ -206,10 +206,9 @@ fn after(function: &Function, kind: Kind) -> String {
         "newintracomm",
         "intercomm",
     ] {
-        if has(function, name, "*mut MPI_Comm") {
-            let parent = communicator(function).unwrap_or("MPI_COMM_NULL");
-            let is_pending = function.name.starts_with("MPI_Comm_idup");
-            text += &format!("communicator::made(*{name}, {parent}, {is_pending});");
+        // The result of MPI_Comm_idup is written later: such a communicator stays unknown.
+        if has(function, name, "*mut MPI_Comm") && !function.name.starts_with("MPI_Comm_idup") {
+            text += &format!("communicator::made(*{name});");
         }
     }
     if has(function, "win", "*mut MPI_Win") {
@@ -245,6 +244,10 @@ fn bytes(function: &Function, kind: Kind) -> String {
         None => typed("recvcount", "datatype"),
     });
     match text {
+        // The origin's elements do not count then.
+        Some(text) if kind == Kind::OneSided && has(function, "op", "MPI_Op") => {
+            format!("if op != MPI_NO_OP {{ {text} }}")
+        }
         Some(text) if has(function, "root", "c_int") => format!("if root >= 0 {{ {text} }}"),
         text => text.unwrap_or_default(),
     }

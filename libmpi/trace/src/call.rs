@@ -117,8 +117,10 @@ impl Call {
     #[inline]
     pub fn request(&self, request: MPI_Request, any_in: Option<&'static Communicator>) {
         self.entry.request(request as u64);
-        if let Some(comm) = any_in {
-            communicator::awaits_any(request, comm);
+        match any_in {
+            Some(comm) => communicator::awaits_any(request, comm),
+            // An earlier request with this number may have been freed.
+            None => drop(communicator::awaited(request)),
         }
     }
 

@@ -27,8 +27,6 @@ pub struct Communicator {
     pub number: u32,
     /// The world ranks of those that its calls name: its members, or the other group.
     peers: &'static [Option<u32>],
-    /// All members.
-    members: &'static [u32],
     /// How many collective calls this rank has made.
     collectives: AtomicU64,
 }
@@ -148,23 +146,17 @@ pub fn awaited(request: MPI_Request) -> Option<&'static Communicator> {
 /// Notes the communicators that there are from the beginning.
 pub fn world_made() {
     HAS_WORLD.store(true, Relaxed);
-    made(MPI_COMM_WORLD, MPI_COMM_NULL, false);
-    made(MPI_COMM_SELF, MPI_COMM_NULL, false);
+    made(MPI_COMM_WORLD);
+    made(MPI_COMM_SELF);
 }
 
-/// Notes a communicator that was made. While it `is_pending` nothing may be asked about it, but it has the members of its
-/// parent.
-pub fn made(comm: MPI_Comm, parent: MPI_Comm, is_pending: bool) {
+/// Notes a communicator that was made.
+pub fn made(comm: MPI_Comm) {
     if comm == MPI_COMM_NULL || !HAS_WORLD.load(Relaxed) {
         return;
     }
-    let (members, peers) = if is_pending {
-        let Some(parent) = find(parent) else { return };
-        (parent.members.to_vec(), parent.peers)
-    } else {
-        let Some((members, peers)) = members_of(comm) else { return };
-        (members, &*peers.leak())
-    };
+    let Some((members, peers)) = members_of(comm) else { return };
+    let peers = &*peers.leak();
     let mut known = known();
     let count = known.groups.entry(members).or_insert_with_key(|key| (key.clone().leak(), 0));
     let (members, before) = *count;
@@ -172,7 +164,7 @@ pub fn made(comm: MPI_Comm, parent: MPI_Comm, is_pending: bool) {
     let is_first_world = comm == MPI_COMM_WORLD && members.first() == Some(&0);
     let number = if is_first_world { 0 } else { number_of(members, before) };
     let collectives = AtomicU64::new(0);
-    let new = Communicator { number, peers, members, collectives };
+    let new = Communicator { number, peers, collectives };
     known.communicators.insert(comm, Box::leak(Box::new(new)));
     drop(known);
     // A number of a handle that was in use before may be that of this one.

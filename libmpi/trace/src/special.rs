@@ -92,7 +92,8 @@ unsafe fn with_lists(
     run: impl FnOnce(*mut MPI_Status, &[MPI_Request]) -> c_int,
 ) -> c_int {
     let len = usize::try_from(count).unwrap_or(0);
-    let mut lists = LISTS.take();
+    // A thread that ends has none any more.
+    let mut lists = LISTS.try_with(RefCell::take).unwrap_or_default();
     lists.requests.clear();
     if !requests.is_null() {
         // SAFETY: the caller's promise.
@@ -106,7 +107,7 @@ unsafe fn with_lists(
         statuses
     };
     let code = run(statuses, &lists.requests);
-    LISTS.set(lists);
+    let _ = LISTS.try_with(|kept| kept.replace(lists));
     code
 }
 
@@ -150,7 +151,7 @@ special! {
         let mut own = MPI_Status::EMPTY;
         let status = if status.is_null() { &raw mut own } else { status };
         let code = next(request, flag, status);
-        if code == MPI_SUCCESS && *flag == 0 {
+        if code == MPI_SUCCESS && (*flag == 0 || handle == MPI_REQUEST_NULL) {
             call.forget();
             return code;
         }
@@ -206,7 +207,7 @@ special! {
         let mut is_forgotten = false;
         let code = with_lists(count, requests, status, |status, handles| {
             let code = next(count, requests, index, flag, status);
-            is_forgotten = code == MPI_SUCCESS && *flag == 0;
+            is_forgotten = code == MPI_SUCCESS && (*flag == 0 || *index == MPI_UNDEFINED);
             let ended = handles.get(usize::try_from(*index).unwrap_or(usize::MAX));
             if let (MPI_SUCCESS, false, Some(handle)) = (code, is_forgotten, ended) {
                 call.ended(*handle, *status);

@@ -47,6 +47,14 @@ int main(int argc, char **argv)
         MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
         MPI_Allreduce(MPI_IN_PLACE, &got, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     }
+    MPI_Win window;
+    MPI_Win_create(&rank, sizeof rank, sizeof rank, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_fence(0, window);
+    MPI_Get_accumulate(NULL, 0, MPI_DATATYPE_NULL, &got, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, window);
+    MPI_Win_fence(0, window);
+    if (got != 0)
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    MPI_Win_free(&window);
     MPI_Pcontrol(2);
     MPI_Barrier(MPI_COMM_WORLD);
     if (argc > 1 && rank == atoi(argv[1]))
@@ -125,6 +133,7 @@ fn calls_and_messages_are_shown() {
         ("MPI_Mrecv", 5),
         ("MPI_Start", 5),
         ("MPI_Allreduce", 5),
+        ("MPI_Get_accumulate", 1),
         ("MPI_Iprobe", 0),
         ("MPI_Pcontrol(2)", 1),
         ("MPI_Finalize", 1),

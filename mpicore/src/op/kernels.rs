@@ -153,7 +153,7 @@ impl Memory for Shared {
     fn fold<E: Element>(input: &[u8], inout: SharedInout<'_>, combine: impl Fn(E, E) -> E) {
         let SharedInout { place, mut before } = inout;
         let mut done = 0;
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
         if place.len() >= LONG && VECTOR % E::EXTENT == 0 && is_x86_feature_detected!("avx2") {
             let before = before.as_mut().map(|before| before.part(0, place.len()));
             // SAFETY: the processor has these instructions.
@@ -175,7 +175,7 @@ impl Memory for Shared {
 }
 
 /// Combines whole vectors, and returns how many bytes these are.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 #[target_feature(enable = "avx2")]
 unsafe fn fold_shared_vectors<E: Element>(
     input: &[u8],

@@ -12,7 +12,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU32};
 
-use mpjdev::{Call, RecvRegion, SendRegion, Sink};
+use mpjdev::{Call, Device, RecvRegion, SendRegion, Sink};
 use transport_lapi::{ForeignBytes, MappedMemory, RecvPart, SharedBytes};
 
 use super::gate::{Gate, Gated, Signal, Turn};
@@ -44,8 +44,17 @@ const PAGE: usize = 4096;
 
 /// Rounds of progress in which a rank looks for a signal before it sleeps: on a processor of its own, some ten
 /// microseconds.
-pub(super) const MANY_LOOKS: u32 = 500;
-pub(super) const FEW_LOOKS: u32 = 10;
+const MANY_LOOKS: u32 = 500;
+const FEW_LOOKS: u32 = 10;
+
+/// How often a wait looks before it sleeps.
+pub(super) fn looks(device: &Device) -> u32 {
+    match device.shares_processors() {
+        true => FEW_LOOKS,
+        false if device.polls() => MANY_LOOKS,
+        false => 0,
+    }
+}
 
 /// The most bytes of an offer.
 const OFFER: usize = 240;
@@ -314,7 +323,7 @@ impl Inner {
         (from, signal): (u32, Signal),
     ) -> Result<(), Error> {
         let (gated, device) = (direct.gated(self.communicator.rank()), self.communicator.device());
-        for _ in 0..if device.shares_processors() { FEW_LOOKS } else { MANY_LOOKS } {
+        for _ in 0..looks(device) {
             if gated.take(signal, from) {
                 return Ok(());
             }

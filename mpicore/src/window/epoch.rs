@@ -341,6 +341,11 @@ impl Epochs {
         }
     }
 
+    /// Returns whether accesses have begun by start.
+    pub fn is_started(&self) -> bool {
+        matches!(self.access, Access::Started(_))
+    }
+
     /// Checks that no epoch is open, at the end of the window.
     pub fn free(&self) -> Result<(), WindowError> {
         self.begin("free")?;

@@ -399,12 +399,15 @@ impl Window {
         let fetch = is_fetch.then_some(Fetch { into, ending });
         let mut answers = is_fetch;
         let number = self.admit(form, rank, message.len(), |state, number| {
+            // Nobody waits for answers of targets after [`Window::start`].
+            let awaits = !state.epochs.is_started();
             let peer = &mut state.peers[rank as usize];
             peer.open.extend(is_fetch.then_some(number));
             // The answer to another one is under way otherwise, or this is one of many.
-            answers |= peer.done + 1 == number;
+            answers |= awaits && peer.done + 1 == number;
             if answers {
                 (peer.asked, peer.is_open) = (number, false);
+                peer.awaited.extend((!is_fetch).then_some(number));
             }
             state.gets.extend(fetch.map(|fetch| ((rank, number), fetch)));
         })?;

@@ -266,6 +266,7 @@ impl Inner {
                     return Err(PeerError::StrayWindowAnswer);
                 }
                 peer.carried_out(number);
+                peer.awaited.retain(|awaited| *awaited != number);
                 peer.is_refused |= failed;
             }
             Kind::Post => state.peers[rank as usize].posts += 1,

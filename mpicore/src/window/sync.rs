@@ -6,7 +6,7 @@ use std::sync::atomic::{Ordering, fence};
 use mpjdev::{Call, Within};
 
 use super::conflicts::MOST_WORDS;
-use super::direct::{FEW_LOOKS, MANY_LOOKS};
+use super::direct::looks;
 use super::epoch::{Asked, Epochs};
 use super::gate::Signal;
 use super::head::{Head, Kind};
@@ -397,6 +397,7 @@ impl Inner {
         let number = peer.next();
         if matches!(kind, Kind::Flush | Kind::Unlock) {
             (peer.asked, peer.is_open) = (number, false);
+            peer.awaited.push_back(number);
         }
         drop(state);
         self.post(rank, Head::alone(kind, number)).inspect_err(|why| self.give_up(why))?;
@@ -433,7 +434,7 @@ impl Inner {
     fn settle(&self, call: Call, rank: u32, number: u64) -> Result<(), Error> {
         self.wait_until(call, rank, |state| {
             let peer = &state.peers[rank as usize];
-            (peer.done >= number && peer.is_local_to(number)).then_some(())
+            peer.has_answered(number).then_some(())
         })?;
         self.refusal(rank)
     }
@@ -465,7 +466,7 @@ impl Inner {
     ) -> Result<R, Error> {
         let device = self.communicator.device();
         let mut found = None;
-        for _ in 0..if device.shares_processors() { FEW_LOOKS } else { MANY_LOOKS } {
+        for _ in 0..looks(device) {
             found = ready(&mut self.state());
             if found.is_some() {
                 break;

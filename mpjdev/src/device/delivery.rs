@@ -38,10 +38,11 @@ impl Delivery {
 }
 
 impl Device {
-    /// Calls `take` for each message that arrives in `context` from now on. Like
-    /// functions of [`Device::then`], `take` runs in a thread that is in a call which makes progress, when the device's
-    /// lock is free, and may call the device; several threads may run it at once. It must receive the message. Nobody
-    /// else receives or probes in such a context, and none of its messages has come yet.
+    /// Calls `take` for each message that arrives in `context` from now on. Like functions of [`Device::then`], `take` runs
+    /// in a thread that is in a call which makes progress, when the device's lock is free, and may call the device; several
+    /// threads may run it at once. It must receive the message. Nobody else receives or probes in such a context, and none of
+    /// its messages has come yet. The sender has its credit back before `take` runs, so the layer above bounds how many
+    /// short messages are under way.
     ///
     /// # Errors
     /// [`Error::Finished`]; what made the device unusable.

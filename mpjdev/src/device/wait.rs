@@ -41,7 +41,7 @@ impl Device {
     /// # Errors
     /// As [`Device::iwait`].
     pub fn itest(&self, request: &mut Option<Request>) -> Result<Option<Status>, Error> {
-        if self.is_described() { self.itest_recorded(request) } else { self.test(request) }
+        if self.records() { self.itest_recorded(request) } else { self.test(request) }
     }
 
     /// [`Device::itest`] without a record.
@@ -180,7 +180,7 @@ impl Device {
             return Ok(());
         }
         let looked_at = Requests::NEVER;
-        if self.is_described() {
+        if self.records() {
             let mut recorded = RecordedWait::begin(self, &requests[next..]);
             let take = |outcome| take(recorded.noted(outcome));
             return self.wait_until(
@@ -285,7 +285,7 @@ impl Device {
         if requests.iter().all(Option::is_none) {
             return Ok(Vec::new());
         }
-        let recorded = self.is_described().then(|| RecordedWait::begin(self, requests));
+        let recorded = self.records().then(|| RecordedWait::begin(self, requests));
         let first = First { device: self, requests, most, looked_at: Requests::NEVER };
         let ended = self.wait_until(self.session()?, first)?;
         recorded.into_iter().for_each(|mut recorded| recorded.note_places(&ended));

@@ -271,6 +271,12 @@ impl<S> Session<S> {
         !self.engine.outbox.continuations.is_empty()
     }
 
+    /// Takes the continuations that are due, for a client that ends its context and does not want them to run. They may own
+    /// memory of operations, so the caller keeps them until no operation uses any.
+    pub fn take_continuations(&mut self) -> impl Sized + use<S> {
+        std::mem::take(&mut self.engine.outbox.continuations)
+    }
+
     /// Returns how gets read memory of tasks on this host; `None` means over active messages.
     pub fn get_kind(&self) -> Option<GetKind> {
         self.adapter.caps(self.engine.task).gets

@@ -18,8 +18,8 @@ use crate::job::config;
 /// The recorder of this process, once it has joined.
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
 /// How many bytes of blocks get their memory at the beginning, since that takes longer than a record: it is enough for
-/// 130,000 records.
-const PROVIDED: usize = 8 << 20;
+/// 16,000 records.
+const PROVIDED: usize = 1 << 20;
 /// Whether the process has tried to join.
 static HAS_TRIED: AtomicBool = AtomicBool::new(false);
 
@@ -125,7 +125,7 @@ impl Recorder {
         Some(entry)
     }
 
-    /// Forgets the record that this thread has begun last, whose place is used again.
+    /// Forgets the record that this thread has begun last, whose place is used again; ends any other one.
     #[inline]
     pub fn forget(&self, entry: Entry) {
         let lane = LANE.get();
@@ -133,6 +133,8 @@ impl Recorder {
             entry.word(word::START).store(0, Relaxed);
             entry.words[1..].iter().for_each(|word| word.store(0, Relaxed));
             LANE.set(Lane { next: entry.at, ..lane });
+        } else {
+            entry.end();
         }
     }
 
