@@ -273,7 +273,6 @@ impl Job {
         if self.prints_stats {
             self.printer.say(&report::stats(&self.exit_log));
         }
-        self.flush()?;
         self.tell_records();
         self.flush()?;
         self.ranks.leave();

@@ -54,21 +54,17 @@ impl Meetings {
 
 fn gatherings(timelines: &Timelines<'_>) -> Vec<Gathering> {
     let mut gatherings: Vec<Gathering> = Vec::new();
-    // Numbers of communicators are used again, so a rank may have the same pair more than once.
-    let mut places: HashMap<(Option<(u32, u64)>, u32), usize> = HashMap::new();
-    let mut before: HashMap<(usize, Option<(u32, u64)>), u32> = HashMap::new();
+    let mut places: HashMap<Option<(u32, u64)>, usize> = HashMap::new();
     for (at, step) in timelines.steps() {
         let key = step.call.communicator.zip(step.call.sequence);
         if key.is_none() && !ENDS.contains(&&*step.call.name) {
             continue;
         }
-        let before = before.entry((timelines.rank(at), key)).or_default();
-        let place = *places.entry((key, *before)).or_insert_with(|| {
+        let place = *places.entry(key).or_insert_with(|| {
             let communicator = key.map(|(communicator, _)| communicator);
             gatherings.push(Gathering { communicator, steps: Vec::new() });
             gatherings.len() - 1
         });
-        *before += 1;
         gatherings[place].steps.push(at);
     }
     for gathering in &mut gatherings {
