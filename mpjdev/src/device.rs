@@ -502,7 +502,7 @@ impl Device {
         Request::of_send(number, self.number(), 0, 0, 0)
     }
 
-    /// Makes one round of progress.
+    /// Carries out what has arrived from each rank so far.
     ///
     /// # Errors
     /// As [`Device::iwait`].
@@ -510,24 +510,34 @@ impl Device {
         self.poll_for(|_| None::<()>).map(drop)
     }
 
-    /// Makes one round of progress, then calls `look`. Losses are noticed only in a round that brought nothing, since
-    /// what a rank sent before it was lost still counts.
+    /// Makes rounds of progress until `look` finds something, or a round brings nothing. One round may carry out what
+    /// one rank has sent, and no other, so there are as many as there are ranks, and one more: a program that has learnt
+    /// from one rank what another has sent finds it by a single call. Losses are noticed only in a round that brought
+    /// nothing, since what a rank sent before it was lost still counts.
     ///
     /// If ranks share processors, calls that find nothing yield the processor now and then: programs poll in loops, and
     /// the rank that they wait for may need it.
     pub(crate) fn poll_for<R>(
         &self,
-        look: impl FnOnce(&mut Session<State>) -> Option<R>,
+        mut look: impl FnMut(&mut Session<State>) -> Option<R>,
     ) -> Result<Option<R>, Error> {
         let mut session = self.session()?;
-        let done = session.progress().and_then(|done| match done {
-            0 => session.notice_losses(),
-            _ => Ok(true),
-        });
-        let outcome = match (done, session.state.first_error.clone()) {
-            (Err(error), _) => Err(error.into()),
-            (Ok(_), Some(first_error)) => Err(first_error),
-            (Ok(_), None) => Ok(look(&mut session)),
+        let mut rounds = self.size() + 1;
+        let outcome = loop {
+            rounds -= 1;
+            let more = session.progress().and_then(|done| match done {
+                0 => session.notice_losses(),
+                _ => Ok(true),
+            });
+            let more = match (more, session.state.first_error.clone()) {
+                (Err(error), _) => break Err(error.into()),
+                (Ok(_), Some(first_error)) => break Err(first_error),
+                (Ok(more), None) => more && rounds > 0,
+            };
+            let found = look(&mut session);
+            if found.is_some() || !more {
+                break Ok(found);
+            }
         };
         let gives_way = self.shares_processors()
             && session.state.vain_polls.gives_way(matches!(outcome, Ok(None)));

@@ -1,6 +1,7 @@
 //! The device's conformance suite over every adapter, and each with protocols that show something of it: those that depend on no adapter, over one.
 
 use std::os::fd::OwnedFd;
+use std::sync::{Arc, Barrier};
 use std::thread;
 
 use mpj_doubles::channels::{self, Cards, ChannelAdapter};
@@ -167,6 +168,28 @@ fn ranks_that_first_send_to_each_other_never_wait() {
     });
     for stats in stats {
         assert_eq!((stats.eager.messages, stats.credit_fallbacks), (200, 0));
+    }
+}
+
+/// A single look finds what lies in memory, whichever ranks have sent it, also where marks tell which rings to poll.
+#[test]
+fn one_look_sees_what_all_ranks_have_sent() {
+    for (ranks, looked_for) in [(4, 1), (4, 2), (4, 3), (20, 19)] {
+        let sent = Arc::new(Barrier::new(ranks));
+        Setup::new(shm, mixed()).run(ranks, move |rank| {
+            let me = rank.me();
+            let isend = || rank.isend(vec![0; 8], 0, 0).expect("it begins");
+            let mut sends: Vec<_> = (me > 0).then(isend).into_iter().collect();
+            sent.wait();
+            if me == 0 {
+                let found = rank.iprobe(looked_for, 0).expect("the device works");
+                assert_eq!(found.map(|status| status.bytes), Some(8), "from {looked_for}");
+                for from in 1..ranks {
+                    rank.recv(&mut [0; 8], from, 0).expect("received");
+                }
+            }
+            rank.complete(&mut sends);
+        });
     }
 }
 
