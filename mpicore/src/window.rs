@@ -480,9 +480,7 @@ impl Inner {
     /// Calls `change` with the epochs.
     fn epochs<R>(&self, change: impl FnOnce(&mut Epochs) -> R) -> R {
         let mut state = self.state();
-        if self.open.take_use() {
-            state.epochs.were_used();
-        }
+        self.open.tell(&mut state.epochs);
         let result = change(&mut state.epochs);
         if self.log.is_none() {
             self.open.set(state.epochs.open());

@@ -16,8 +16,12 @@ pub(super) struct Epochs {
     exposed_to: Option<Vec<u32>>,
 }
 
-/// What [`Epochs::open`] says, in a word that any thread reads: nothing, one target or [`ALL`], locked or not. It is for the
-/// short paths of operations that an epoch allows; others ask the epochs.
+/// What [`Epochs::open`] says, in a word that any thread reads: one target or [`ALL`], locked or not. It is for the short
+/// paths of operations that an epoch allows; others ask the epochs.
+///
+/// - WE2: while no access epoch is open, the word may be [`IDLE`]. A lock of one target then needs the word alone, which
+///   says that it is [`QUICK`], and so does its unlock. Whoever asks the epochs takes the word away first, and tells them
+///   of such a lock; they set it again. So at any time one of the two knows the lock.
 #[derive(Debug, Default)]
 pub(super) struct Open {
     word: AtomicU32,
@@ -26,7 +30,16 @@ pub(super) struct Open {
 }
 
 /// All targets.
-const ALL: u32 = u32::MAX >> 2;
+const ALL: u32 = (u32::MAX >> TARGET) - 1;
+
+/// The place of a target, plus 1, in the word of [`Open`], and what stands below it. No bit means that the epochs have to be
+/// asked.
+const TARGET: u32 = 2;
+const LOCKED: u32 = 1;
+const QUICK: u32 = 2;
+
+/// The word if no access epoch is open.
+const IDLE: u32 = QUICK;
 
 impl Open {
     /// Sets what operations may access: the result of [`Epochs::open`].
@@ -37,8 +50,8 @@ impl Open {
     /// Returns whether an operation may access this target, and notes that there is one.
     #[inline]
     pub fn admits(&self, target: u32) -> bool {
-        let word = self.word.load(Ordering::Relaxed) >> 1;
-        let is_open = word == target.wrapping_add(1) || word == ALL + 1;
+        let place = self.word.load(Ordering::Relaxed) >> TARGET;
+        let is_open = place == target.wrapping_add(1) || place == ALL + 1;
         if is_open && !self.is_used.load(Ordering::Relaxed) {
             self.is_used.store(true, Ordering::Relaxed);
         }
@@ -49,18 +62,43 @@ impl Open {
     #[inline]
     pub fn is_locked(&self, target: u32) -> bool {
         let word = self.word.load(Ordering::Relaxed);
-        word == target.wrapping_add(1) << 1 | 1 || word == (ALL + 1) << 1 | 1
+        let place = word >> TARGET;
+        word & LOCKED > 0 && (place == target.wrapping_add(1) || place == ALL + 1)
     }
 
-    /// Returns whether there were operations since this was called last.
-    pub fn take_use(&self) -> bool {
-        self.is_used.swap(false, Ordering::Relaxed)
+    /// Locks a target, if no access epoch is open (WE2).
+    #[inline]
+    pub fn lock(&self, target: u32) -> bool {
+        self.replace(IDLE, word_of(target, LOCKED | QUICK))
+    }
+
+    /// Unlocks a target, if [`Open::lock`] has locked it and nobody has asked the epochs since.
+    #[inline]
+    pub fn unlock(&self, target: u32) -> bool {
+        self.replace(word_of(target, LOCKED | QUICK), IDLE)
+    }
+
+    #[inline]
+    fn replace(&self, from: u32, to: u32) -> bool {
+        self.word.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Takes the word away, and tells the epochs what they do not know: that a target is locked, and that there were
+    /// operations.
+    pub fn tell(&self, epochs: &mut Epochs) {
+        let word = self.word.swap(0, Ordering::Relaxed);
+        if word & (LOCKED | QUICK) == LOCKED | QUICK {
+            epochs.was_locked((word >> TARGET) - 1);
+        }
+        if self.is_used.swap(false, Ordering::Relaxed) {
+            epochs.were_used();
+        }
     }
 }
 
 /// The word of [`Open`] for a target, or for all.
-fn word_of(target: u32, is_locked: bool) -> u32 {
-    (target + 1) << 1 | u32::from(is_locked)
+fn word_of(target: u32, how: u32) -> u32 {
+    (target + 1) << TARGET | how
 }
 
 #[derive(Debug, Default)]
@@ -192,8 +230,15 @@ impl Epochs {
         matches!(self.access, Access::Locked(_) | Access::AllLocked(_))
     }
 
+    /// Notes that a target was locked, and asked for the lock, while no access epoch was open.
+    fn was_locked(&mut self, target: u32) {
+        let mut targets = Targets::default();
+        targets.insert(target, true);
+        self.access = Access::Locked(targets);
+    }
+
     /// Notes that there were operations, which did not ask here.
-    pub fn were_used(&mut self) {
+    fn were_used(&mut self) {
         if let Access::Fence { is_used } = &mut self.access {
             *is_used = true;
         }
@@ -202,12 +247,13 @@ impl Epochs {
     /// Returns which targets operations may access, and flushes may name, without asking here: for [`Open::set`].
     pub fn open(&self) -> u32 {
         match &self.access {
-            Access::AllLocked(Asked::None | Asked::All) => word_of(ALL, true),
-            Access::Locked(targets) => targets.only().map_or(0, |target| word_of(target, true)),
+            Access::None => IDLE,
+            Access::AllLocked(Asked::None | Asked::All) => word_of(ALL, LOCKED),
+            Access::Locked(targets) => targets.only().map_or(0, |target| word_of(target, LOCKED)),
             Access::Started(targets) if targets.len() == 1 => {
-                targets.first().map_or(0, |target| word_of(*target, false))
+                targets.first().map_or(0, |target| word_of(*target, 0))
             }
-            Access::Fence { .. } => word_of(ALL, false),
+            Access::Fence { .. } => word_of(ALL, 0),
             _ => 0,
         }
     }
@@ -438,5 +484,41 @@ mod tests {
         epochs.lock_all(Asked::None).unwrap();
         assert_eq!(epochs.operate("get", 1, false), Ok(false));
         assert_eq!(epochs.unlock_all(), Ok(Asked::None));
+    }
+
+    #[test]
+    fn a_lock_by_the_word_alone_is_known_to_the_epochs_when_they_are_asked() {
+        let (open, mut epochs) = (Open::default(), Epochs::default());
+        assert!(!open.lock(3), "the epochs have not been asked");
+        open.set(epochs.open());
+        assert!(!open.admits(3) && !open.unlock(3));
+        assert!(open.lock(3) && !open.lock(3) && !open.lock(4));
+        assert!(open.admits(3) && open.is_locked(3) && !open.admits(4) && !open.is_locked(4));
+        open.tell(&mut epochs);
+        assert!(!open.admits(3) && !open.unlock(3), "the epochs know it alone");
+        assert_eq!(epochs.flush("flush", Some(3)), Ok(()));
+        open.set(epochs.open());
+        assert!(open.is_locked(3) && !open.lock(4) && !open.unlock(3));
+        assert_eq!(epochs.unlock(3), Ok(true));
+        open.set(epochs.open());
+        assert!(open.lock(4) && open.unlock(4) && !open.unlock(4));
+        open.tell(&mut epochs);
+        assert_eq!(epochs.free(), Ok(()));
+    }
+
+    #[test]
+    fn words_tell_targets_and_locks_apart() {
+        let open = Open::default();
+        for target in [0, 1, ALL - 1] {
+            for how in [0, LOCKED, LOCKED | QUICK] {
+                open.set(word_of(target, how));
+                assert!(open.admits(target) && !open.admits(target + 1));
+                assert_eq!(open.is_locked(target), how > 0);
+            }
+            open.set(word_of(ALL, LOCKED));
+            assert!(open.admits(target) && open.is_locked(target));
+            open.set(IDLE);
+            assert!(!open.admits(target) && !open.is_locked(target));
+        }
     }
 }

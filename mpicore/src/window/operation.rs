@@ -328,7 +328,7 @@ impl Window {
             return Err(WindowError::Lengths { origin, target: size }.into());
         }
         if form.has_request || !window.open.admits(target.rank) {
-            window.state().epochs.check(form.call, target.rank, form.has_request)?;
+            window.epochs(|epochs| epochs.check(form.call, target.rank, form.has_request))?;
         }
         let Some((displacement, shape)) = place else { return self.ended(form) };
         if kind != Kind::Get && !shape.is_disjoint() {
@@ -336,7 +336,7 @@ impl Window {
         }
         // What a request fetches is there when it has ended, whatever follows.
         if window.log.is_some() && !(form.has_request && into.is_some()) {
-            let is_passive = window.state().epochs.is_passive();
+            let is_passive = window.epochs(|epochs| epochs.is_passive());
             let ranks = (self.rank(), target.rank);
             let place = (displacement, &shape);
             let noted =

@@ -162,8 +162,13 @@ impl Window {
     /// # Errors
     /// As [`Window::post`]; [`Error::Group`] if there is no such rank.
     pub fn lock(&self, kind: LockKind, rank: u32, checks: bool) -> Result<(), Error> {
-        self.0.exposed(rank)?;
-        self.0.epochs(|epochs| epochs.lock(rank, checks))?;
+        let is_quick = checks
+            && self.0.direct.as_ref().is_some_and(|direct| direct.has(rank))
+            && self.0.open.lock(rank);
+        if !is_quick {
+            self.0.exposed(rank)?;
+            self.0.epochs(|epochs| epochs.lock(rank, checks))?;
+        }
         let locked = if checks { self.0.lock(kind, rank) } else { Ok(()) };
         locked.inspect_err(|_| {
             if let Some(direct) = &self.0.direct {
@@ -179,6 +184,10 @@ impl Window {
     /// # Errors
     /// As [`Window::fence`].
     pub fn unlock(&self, rank: u32) -> Result<(), Error> {
+        if let Some(direct) = self.0.direct.as_ref().filter(|_| self.0.open.unlock(rank)) {
+            self.0.unlock_directly(direct, rank)?;
+            return self.0.progress_sometimes();
+        }
         self.0.exposed(rank)?;
         let is_asked = self.0.epochs(|epochs| epochs.unlock(rank))?;
         self.0.forget(Some(rank));
@@ -300,7 +309,7 @@ impl Window {
 
     fn check_flush(&self, call: &'static str, rank: Option<u32>) -> Result<(), Error> {
         rank.map_or(Ok(()), |rank| self.0.exposed(rank).map(drop))?;
-        Ok(self.0.state().epochs.flush(call, rank)?)
+        Ok(self.0.epochs(|epochs| epochs.flush(call, rank))?)
     }
 
     /// Orders this rank's accesses to its memory with those of other ranks, and carries out what has arrived:
