@@ -10,6 +10,8 @@
 //!   another one follows. So a value may have any bytes, and none that a manager would take for a separator.
 //! - KV2: what other ranks have put is a claim: it is checked before it is used.
 //! - KV3: a fork of the rank says nothing: the manager would take it for the rank.
+//! - KV4: a manager that is to end the job may throw away what ranks have written and it has not read. So a rank first
+//!   waits until its pipes are empty.
 //!
 //! | file | contents |
 //! |---|---|
@@ -29,9 +31,14 @@ mod pmix;
 
 use std::fmt::{self, Display, Formatter, Write};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FileType, fstat};
+use rustix::io::ioctl_fionread;
 
 use crate::adapter::{MAX_TASKS, TaskId};
 use crate::platform::fork::ProcessMark;
@@ -47,6 +54,8 @@ const LEAST_PIECE: usize = 64;
 const LONGEST_VALUE: usize = 1024;
 /// Longest value that can be put, in bytes.
 pub const MAX_VALUE: usize = 2048;
+/// How long a rank waits for a manager that does not read what the rank has written.
+const LONGEST_READING: Duration = Duration::from_millis(500);
 /// Most pieces of a value.
 const MAX_PIECES: usize = 2 * MAX_VALUE / LEAST_PIECE;
 
@@ -384,7 +393,10 @@ impl Exchange {
     /// As [`Exchange::put`].
     pub fn abort(&self, code: i32, why: &str) -> Result<(), ExchangeError> {
         self.has_left.store(true, Ordering::Relaxed);
-        self.with_space((), |space| space.abort(code, why))
+        self.with_space((), |space| {
+            await_readers();
+            space.abort(code, why)
+        })
     }
 
     /// Has the manager end the job, unless this rank has left it. For a process that exits with `code`: it never waits
@@ -395,6 +407,7 @@ impl Exchange {
         }
         if let Ok(mut space) = self.space.try_lock() {
             let why = format!("rank {} has ended without leaving the job", self.rank());
+            await_readers();
             let _ = space.abort(if code == 0 { 1 } else { code }, &why);
         }
     }
@@ -418,6 +431,21 @@ impl Exchange {
             return Ok(nothing);
         }
         call(&mut **self.space.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Waits until everything that this process has written to pipes is read, or for [`LONGEST_READING`] (KV4).
+fn await_readers() {
+    let until = Instant::now() + LONGEST_READING;
+    let is_read = |stream: BorrowedFd<'_>| {
+        let is_pipe =
+            fstat(stream).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
+        !is_pipe || ioctl_fionread(stream).map_or(true, |left| left == 0)
+    };
+    while !(is_read(io::stdout().as_fd()) && is_read(io::stderr().as_fd()))
+        && Instant::now() < until
+    {
+        thread::sleep(Duration::from_millis(1));
     }
 }
 
