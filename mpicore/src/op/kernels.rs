@@ -182,23 +182,21 @@ unsafe fn fold_shared_vectors<E: Element>(
     (place, before): (SharedBytes<'_>, Option<RecvPart<'_>>),
     combine: impl Fn(E, E) -> E,
 ) -> usize {
-    let mut vectors = input.chunks_exact(VECTOR);
-    let mut next = |mut now: [u8; VECTOR]| {
-        let vector = vectors.next().and_then(|vector| vector.first_chunk::<VECTOR>());
-        fold_each(vector.unwrap_or(&[0; VECTOR]), &mut now, &combine);
+    let next = |by: &[u8; VECTOR], mut now: [u8; VECTOR]| {
+        fold_each(by, &mut now, &combine);
         now
     };
     let Some(before) = before.filter(|before| before.len() >= place.len()) else {
         // SAFETY: the caller's promise.
-        return unsafe { place.change_vectors(|_, now| next(now)) };
+        return unsafe { place.change_vectors(input, |_, by, now| next(by, now)) };
     };
-    let keep = |at, now| {
+    let keep = |at, by: &[u8; VECTOR], now| {
         // SAFETY: the part is as long as the place, inside of which the vector lies.
         unsafe { before.as_mut_ptr().add(at).cast::<[u8; VECTOR]>().write_unaligned(now) };
-        next(now)
+        next(by, now)
     };
     // SAFETY: the caller's promise.
-    unsafe { place.change_vectors(keep) }
+    unsafe { place.change_vectors(input, keep) }
 }
 
 fn integers<M, E>(op: Predefined) -> Option<KernelIn<M>>

@@ -19,6 +19,7 @@ use super::gate::{Gate, Gated, Signal, Turn};
 use super::head::{Head, Kind, Shape};
 use super::operation::Work;
 use super::place::Place;
+use super::update::Update;
 use super::{Inner, LockKind};
 use crate::communicator::Communicator;
 use crate::error::Error;
@@ -248,6 +249,26 @@ impl Inner {
                 into.part(0, BYTES).store(0, ForeignBytes::from_slice(&before));
             }
         }))
+    }
+
+    /// Combines a block of a rank like [`Place::combine_block`].
+    #[inline]
+    pub(super) fn combine_block(
+        &self,
+        direct: &Direct,
+        rank: u32,
+        mut place: Place<'_>,
+        update: Update,
+        (from, mut into): (SendRegion, Option<RecvRegion>),
+    ) -> Result<(), Error> {
+        let (gated, own) = (direct.gated(rank), self.communicator.rank());
+        let lives = |rank| self.check_owner(rank);
+        let into = into.as_mut().map(|into| into.part(0, usize::MAX));
+        place
+            .combine_block((update, update.size()), (from, into), |piece| {
+                gated.serialise(own, lives, piece)
+            })
+            .map(drop)
     }
 
     /// Carries out an operation on a rank (DW3).

@@ -5,6 +5,7 @@ use mpjdev::{Call, Mode, RecvRegion, Request, SendRegion, Sink, Source, Status};
 use super::direct::Direct;
 use super::head::{Head, Kind, Shape};
 use super::memory::append;
+use super::place::overlap;
 use super::update::{Update, element_size, is_compared, is_kind_compared};
 use super::{Exposed, Fetch, Flavor, State, Window, tag_of};
 use crate::datatype::Datatype;
@@ -131,10 +132,11 @@ impl Window {
         }
         let shape = Shape::Block(len);
         let place = direct.plain_place(rank, displacement, &shape)?;
-        let data = from.map(Source::Span);
-        let grain = Some(update.size());
-        let work = Work { kind: Kind::GetAccumulate(update), grain, data: data.as_slice() };
-        Some(self.0.carry_out_at(direct, rank, work, place, into.map(Sink::Span)))
+        if into.as_ref().is_some_and(|into| from.is_some_and(|from| overlap(from, into))) {
+            return None;
+        }
+        let from = from.unwrap_or(SendRegion::EMPTY);
+        Some(self.0.combine_block(direct, rank, place, update, (from, into)))
     }
 
     /// Replaces one element like [`Window::compare_and_swap`], by the short path. `None` if another path must decide.

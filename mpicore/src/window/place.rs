@@ -7,7 +7,7 @@
 
 #![expect(unsafe_code, reason = "borrows operands")]
 
-use mpjdev::{SendRegion, Sink, Source};
+use mpjdev::{RecvRegion, SendRegion, Sink, Source};
 use transport_lapi::{ForeignBytes, RecvPart, SharedBytes};
 
 use super::head::Shape;
@@ -140,20 +140,23 @@ impl<'m> Place<'m> {
         let region = match (from, &into) {
             (None, _) => Some(SendRegion::EMPTY),
             // Results overwrite operands: these are copied before.
-            (Some(from), Some(into)) => from.span().filter(|from| !overlap(*from, into)),
+            (Some(from), Some(Sink::Span(into))) => {
+                from.span().filter(|from| !overlap(*from, into))
+            }
+            (Some(_), Some(_)) => None,
             (Some(from), None) => from.span(),
         };
         match (self.shape, grain, region, into) {
             (Shape::Block(_), Some(grain), Some(from), None)
                 if grain <= LARGE && update.is_dense() =>
             {
-                self.combine_by((update, grain), (from, None), serialised)
+                self.combine_block((update, grain), (from, None), serialised)
             }
             (Shape::Block(_), Some(grain), Some(from), Some(Sink::Span(into)))
                 if grain <= LARGE && update.is_dense() =>
             {
                 let into = into.part(0, usize::MAX);
-                self.combine_by((update, grain), (from, Some(into)), serialised)
+                self.combine_block((update, grain), (from, Some(into)), serialised)
             }
             (_, _, _, into) => self.combine_whole(update, (from, into), serialised),
         }
@@ -177,20 +180,24 @@ impl<'m> Place<'m> {
         Ok(done)
     }
 
-    /// Combines a block of elements without padding with one in the program's memory, which is empty if the update needs
-    /// none.
-    fn combine_by<E>(
+    /// Combines a block of elements without padding, each of `grain` bytes, at most [`LARGE`], with one in the program's
+    /// memory, which is empty if the update needs none, and copies what was there to `into`, which is elsewhere.
+    #[inline]
+    pub fn combine_block<E>(
         &mut self,
         (update, grain): (Update, usize),
         (from, mut into): (SendRegion, Option<RecvPart<'_>>),
         mut serialised: impl FnMut(&mut dyn FnMut() -> Option<()>) -> Result<Option<()>, E>,
     ) -> Result<Option<()>, E> {
-        let (most, len) = (LARGE / grain * grain, self.bytes.len());
-        for at in (0..len).step_by(most) {
+        let len = self.bytes.len();
+        // Divisions take longer than a short block.
+        let most = if len <= LARGE { len } else { LARGE / grain * grain };
+        let mut at = 0;
+        while at < len {
             let (part, len) = (self.bytes.part(at, most), most.min(len - at));
             let given = match from.is_empty() {
                 true => &[],
-                // SAFETY: G1: nobody writes the elements until the operation has ended; results go elsewhere (`combine`).
+                // SAFETY: G1: nobody writes the elements until the operation has ended; results go elsewhere.
                 false => unsafe { std::slice::from_raw_parts(from.part(at, len).as_ptr(), len) },
             };
             serialised(&mut || {
@@ -206,14 +213,14 @@ impl<'m> Place<'m> {
                 }
                 Some(())
             })?;
+            at += len;
         }
         Ok(Some(()))
     }
 }
 
 /// Returns whether bytes of a program may be where results go.
-fn overlap(from: SendRegion, into: &Sink) -> bool {
-    let Sink::Span(into) = into else { return true };
+pub(super) fn overlap(from: SendRegion, into: &RecvRegion) -> bool {
     let (one, other) = (from.as_ptr().addr(), into.as_mut_ptr().addr());
     one < other + into.len() && other < one + from.len()
 }

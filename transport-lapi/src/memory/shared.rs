@@ -75,17 +75,23 @@ impl SharedBytes<'_> {
         unsafe { store_atomically(from.as_ptr(), self.start, self.len.min(from.len())) };
     }
 
-    /// Replaces each whole vector of 32 bytes by what `change` makes of where it begins and of its bytes, by a load and a
-    /// store like those of [`SharedBytes::load`]. Returns how many bytes these are: those behind them stay as they are.
+    /// Replaces each whole vector of 32 bytes by what `change` makes of where it begins, of the vector there in `by`, and of
+    /// its own bytes, by a load and a store like those of [`SharedBytes::load`]. Returns how many bytes these are: those
+    /// behind them, or behind the end of `by`, stay as they are.
     ///
     /// # Safety
     /// The processor has AVX2.
     #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub unsafe fn change_vectors(&self, change: impl FnMut(usize, [u8; 32]) -> [u8; 32]) -> usize {
-        // SAFETY: SB1, and the caller's promise.
-        unsafe { change_vectors(self.start, self.len, change) }
+    pub unsafe fn change_vectors(
+        &self,
+        by: &[u8],
+        change: impl FnMut(usize, &[u8; 32], [u8; 32]) -> [u8; 32],
+    ) -> usize {
+        let by = &by[..by.len().min(self.len)];
+        // SAFETY: SB1, and the caller's promise; `by` is no longer than these bytes.
+        unsafe { change_vectors(self.start, by, change) }
     }
 
     /// Loads `count` blocks of `block` bytes, of which one begins every `step` bytes here, and every `into_step` bytes

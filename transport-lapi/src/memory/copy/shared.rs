@@ -75,20 +75,21 @@ mod imp {
         }
     }
 
-    /// Replaces each whole vector of `len` bytes at `place`, which other threads may access meanwhile, by what `change`
-    /// makes of where it begins and of its bytes. Returns how many bytes these are.
+    /// Replaces each whole vector at `place`, which other threads may access meanwhile, by what `change` makes of where it
+    /// begins, of the vector there in `by`, and of its own bytes. Returns how many bytes these are.
     ///
     /// # Safety
-    /// The bytes are valid, and others access them atomically. The processor has AVX2.
+    /// As many bytes as `by` has are valid, and others access them atomically. The processor has AVX2.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(crate) unsafe fn change_vectors(
         place: *mut u8,
-        len: usize,
-        mut change: impl FnMut(usize, [u8; 32]) -> [u8; 32],
+        by: &[u8],
+        mut change: impl FnMut(usize, &[u8; 32], [u8; 32]) -> [u8; 32],
     ) -> usize {
-        let whole = len - len % 32;
-        for at in (0..whole).step_by(32) {
+        let mut at = 0;
+        let mut change_next = |by: &[u8]| {
+            let Some(by) = by.first_chunk::<32>() else { return };
             let vector: __m256i;
             // SAFETY: the caller's promise: the vector lies inside. Any bytes are a vector, and the other way round.
             unsafe {
@@ -99,15 +100,23 @@ mod imp {
                     options(nostack, preserves_flags, readonly)
                 );
                 let changed: __m256i =
-                    transmute(change(at, transmute::<__m256i, [u8; 32]>(vector)));
+                    transmute(change(at, by, transmute::<__m256i, [u8; 32]>(vector)));
                 asm!(
                     "vmovdqu [{place}], {vector}",
                     place = in(reg) place, vector = in(ymm_reg) changed,
                     options(nostack, preserves_flags)
                 );
             }
+            at += 32;
+        };
+        // The compiler repeats no assembly in a loop by itself.
+        let fours = by.chunks_exact(4 * 32);
+        let ones = fours.remainder().chunks_exact(32);
+        for four in fours {
+            [0, 32, 64, 96].into_iter().for_each(|from| change_next(&four[from..]));
         }
-        whole
+        ones.for_each(change_next);
+        by.len() - by.len() % 32
     }
 
     /// Copies 33 to [`LONG`] bytes like [`copy_atomically`].
