@@ -1,6 +1,6 @@
-//! The records of a program's calls, in jobs whose launcher asks for them (`mpjrun --trace`). The layer above begins the
-//! record of a call where it describes the call; what carries the call out adds what it knows. A call that consists of others
-//! is one record.
+//! The records of a program's calls, in jobs whose launcher asks for them: of all calls (`mpjrun --trace`), or of the last
+//! ones, if the job finds mistakes between its ranks. The layer above begins the record of a call where it describes the
+//! call; what carries the call out adds what it knows. A call that consists of others is one record.
 
 use std::cell::Cell;
 use std::num::NonZeroU32;
@@ -26,6 +26,8 @@ thread_local! {
 #[must_use = "the call ends when this is dropped"]
 pub struct Recorded {
     entry: Entry,
+    /// How many operations have ended in it.
+    ended: Cell<usize>,
 }
 
 impl std::fmt::Debug for Recorded {
@@ -55,21 +57,32 @@ impl Recorded {
             entry.communicator(number);
         }
         CURRENT.set(Some(entry));
-        Some(Self { entry })
+        Some(Self { entry, ended: Cell::new(0) })
     }
 
-    /// Says that the operation `key` of this device has ended in the call.
+    /// Says that the operation `key` of this device has ended in the call. Where only the last calls are kept, the call is
+    /// said to be about the operation, if that is the only one.
     pub(crate) fn ends(&self, status: &Status, device: NonZeroU32, key: u64) {
-        let part = trace::recorder().and_then(|recorder| recorder.begin(0, CallKind::Ended));
-        let Some(part) = part else { return };
+        let Some(recorder) = trace::recorder() else { return };
+        let others = self.ended.replace(self.ended.get() + 1);
+        match (recorder.has_rings(), others) {
+            (false, _) => {}
+            (true, 0) => return tell(self.entry, status),
+            (true, _) => {
+                self.entry.peer(None, None);
+                return self.entry.bytes(0);
+            }
+        }
+        let Some(part) = recorder.begin(0, CallKind::Ended) else { return };
         part.request(number(device, key));
         tell(part, status);
         part.belongs_to(self.entry);
     }
 
-    /// Begins the record of a part of the program, in which calls have records of their own.
+    /// Begins the record of a part of the program, in which calls have records of their own. There is none where only the
+    /// last calls are kept, whose records are not nested.
     pub fn span(name: &'static str, place: &'static Location<'static>) -> Option<RecordedSpan> {
-        let recorder = trace::recorder()?;
+        let recorder = trace::recorder().filter(|recorder| !recorder.has_rings())?;
         let entry = recorder.begin(recorder.text_once(name), CallKind::Span)?;
         entry.at(recorder.place(place));
         Some(RecordedSpan(entry))
@@ -104,9 +117,9 @@ pub fn join() {
     trace::join();
 }
 
-/// Whether calls are recorded.
-pub(crate) fn is_on() -> bool {
-    trace::recorder().is_some()
+/// Whether calls are recorded, in a job that finds mistakes between its ranks if `checks` says so.
+pub(crate) fn is_on(checks: bool) -> bool {
+    trace::recorder().is_some_and(|recorder| checks || !recorder.has_rings())
 }
 
 /// A number of a request that no other one of this process has at the same time.
@@ -171,8 +184,8 @@ pub fn collective(name: &'static str, number: i32) {
 pub(super) struct RecordedWait {
     recorded: Option<Recorded>,
     device: NonZeroU32,
-    /// What the places of the list refer to; nothing for empty ones.
-    keys: Vec<Option<Option<u64>>>,
+    /// What the places of the list refer to; nothing for empty ones. It is not known where only the last calls are kept.
+    keys: Option<Vec<Option<Option<u64>>>>,
     /// The place whose outcome is noted next.
     next: usize,
 }
@@ -184,15 +197,15 @@ impl RecordedWait {
         let recorded = Recorded::begin("wait", CallKind::Wait, None, None);
         let device = device.number();
         let key = |request: &Request| request.pending_on(device);
-        let keys = requests.iter().map(|place| place.as_ref().map(key)).collect();
+        let keys = || requests.iter().map(|place| place.as_ref().map(key)).collect();
+        let keys = trace::recorder().filter(|recorder| !recorder.has_rings()).map(|_| keys());
         Self { recorded, device, keys, next: 0 }
     }
 
     /// Notes the outcome of the next request of the list.
     pub(super) fn noted(&mut self, outcome: Result<Status, Error>) -> Result<Status, Error> {
-        while self.keys.get(self.next).is_some_and(Option::is_none) {
-            self.next += 1;
-        }
+        let keys = self.keys.iter().flatten();
+        self.next += keys.skip(self.next).take_while(|key| key.is_none()).count();
         self.note(self.next, &outcome);
         self.next += 1;
         outcome
@@ -204,7 +217,10 @@ impl RecordedWait {
     }
 
     fn note(&self, place: usize, outcome: &Result<Status, Error>) {
-        let key = self.keys.get(place).copied().flatten().flatten();
+        let key = match &self.keys {
+            Some(keys) => keys.get(place).copied().flatten().flatten(),
+            None => Some(0),
+        };
         if let (Some(recorded), Some(key), Ok(status)) = (&self.recorded, key, outcome) {
             recorded.ends(status, self.device, key);
         }

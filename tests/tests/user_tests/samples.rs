@@ -87,6 +87,31 @@ fn two_ranks_panic(world: &World) {
     wait_for(0, world);
 }
 
+/// The ranks pass thirty messages around. After that rank 1 fails, when it has heard from the others.
+#[mpj::test(ranks = 3)]
+#[ignore = "fails on purpose"]
+fn fails_after_many_calls(world: &World) {
+    let (rank, size) = (world.rank(), world.size());
+    let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+    let mut number = [0_u32; 2];
+    for lap in 0..30 {
+        if rank > 0 {
+            world.recv(&mut number, left, lap).expect("a message");
+        }
+        world.send(&number, right, lap).expect("a receiver");
+        if rank == 0 {
+            world.recv(&mut number, left, lap).expect("a message");
+        }
+    }
+    if rank == 1 {
+        world.recv(&mut number, 0, 50).expect("a message");
+        world.recv(&mut number, 2, 50).expect("a message");
+        panic!("all have come");
+    }
+    world.send(&number, 1, 50).expect("a receiver");
+    wait_for(1, world);
+}
+
 #[mpj::test(ranks = 3)]
 #[ignore = "fails on purpose"]
 fn one_rank_returns_an_error(world: &World) -> Result<(), String> {
