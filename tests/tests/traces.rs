@@ -50,6 +50,59 @@ fn requests_that_are_waited_for_belong_to_their_messages() {
     assert!(!shown.messages.is_empty() && shown.calls("wait") > 0, "{:?}", shown.calls);
 }
 
+/// A rank of the job in the test below.
+#[test]
+#[ignore = "a rank of the next test"]
+fn ends_requests_in_every_way() {
+    let world = mpj::init().expect("a job");
+    let other = 1 - world.rank();
+    let receive = |tag| world.irecv(vec![0_u8; 8], other, tag).expect("a receive");
+    let send = |tag| world.send(&[7_u8; 8], other, tag).expect("a receiver");
+    let mut receives = [0, 1, 2, 3, 4, 5].map(receive);
+    send(0);
+    while mpj::test_any(&mut receives).expect("it is legal").is_none() {}
+    send(1);
+    while mpj::test_some(&mut receives).expect("it is legal").is_empty() {}
+    send(2);
+    mpj::wait_any(&mut receives).expect("it comes").expect("it is one of these");
+    send(3);
+    mpj::wait_some(&mut receives).expect("it comes");
+    (4..6).for_each(send);
+    mpj::wait_all(&mut receives).expect("they come");
+    let [mut tested, mut all, waited] = [6, 7, 8].map(receive);
+    (6..10).for_each(send);
+    while tested.test().expect("it is legal").is_none() {}
+    while !mpj::test_all([&mut all]).expect("it is legal") {}
+    waited.wait().expect("it comes");
+    while world.iprobe(other, 9).expect("it is legal").is_none() {}
+    let found = loop {
+        if let Some(found) = world.improbe(other, 9).expect("it is legal") {
+            break found;
+        }
+    };
+    found.recv_vec::<u8>().expect("it is there");
+    let mut parts = [0_u32; 4];
+    world.all_gather(&[1_u32, 2], &mut parts).expect("all are here");
+    world.finish().expect("all have come");
+}
+
+#[test]
+fn lists_of_requests_and_the_places_of_waits_are_shown() {
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("page.html");
+    let option = format!("--profile={}", file.display());
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let job = launch(test).ranks(2).options([&option]);
+    job.args(["ends_requests_in_every_way", "--exact", "--include-ignored"]).expect(0);
+    let page = std::fs::read_to_string(&file).expect("it was written");
+    for name in ["wait", "wait_any", "wait_some", "wait_all", "test", "test_any", "test_some"] {
+        assert!(page.contains(&format!("{name} at tests/tests/traces.rs:")), "{name}: {page}");
+    }
+    for name in ["test_all", "iprobe", "improbe", "allgather"] {
+        assert!(page.contains(&format!("{name} at tests/tests/traces.rs:")), "{name}: {page}");
+    }
+}
+
 #[test]
 fn a_profile_names_ranks_and_lines() {
     let folder = TempDir::new().expect("a folder");

@@ -139,6 +139,31 @@ fn the_last_calls_of_all_ranks_are_told_in_order() {
 }
 
 #[test]
+fn calls_are_told_with_what_is_known_of_them() {
+    let said = fails("fails_after_calls_of_many_kinds", &["one fails"]);
+    let calls = last_calls(&said, 1);
+    let of = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let expected = [
+        "init - - - -",
+        "irecv world 0 0 -",
+        "irecv world 0 1 -",
+        "send world 0 0 8",
+        "send world 0 1 8",
+        "wait_all - - - -",
+        "irecv world 0 2 -",
+        "send world 0 2 6",
+        "wait - 0 2 6",
+        "bcast world - - 12",
+        "allgather world - - 8",
+        "allreduce world - - 32",
+        "alltoallv world - - 24",
+        "barrier world - - -",
+    ];
+    assert_eq!(calls.iter().map(|call| &call[..5]).collect::<Vec<_>>(), expected.map(of), "{said}");
+    assert!(calls[1..].iter().all(|call| call[5].starts_with(PLACE)), "{said}");
+}
+
+#[test]
 fn an_error_that_is_returned_is_told_with_the_test() {
     fails(
         "one_rank_returns_an_error",

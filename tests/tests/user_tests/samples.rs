@@ -7,7 +7,7 @@
 use std::thread;
 use std::time::Duration;
 
-use mpj::{ANY_SOURCE, World};
+use mpj::{ANY_SOURCE, Partition, World};
 use rustix::process::{Signal, getppid, kill_process};
 use transport_lapi::config;
 
@@ -109,6 +109,29 @@ fn fails_after_many_calls(world: &World) {
         panic!("all have come");
     }
     world.send(&number, 1, 50).expect("a receiver");
+    wait_for(1, world);
+}
+
+#[mpj::test(ranks = 2)]
+#[ignore = "fails on purpose"]
+fn fails_after_calls_of_many_kinds(world: &World) {
+    let other = 1 - world.rank();
+    let mut receives = [0, 1].map(|tag| world.irecv(vec![0_u8; 8], other, tag).expect("a receive"));
+    for tag in 0..2 {
+        world.send(&[7_u8; 8], other, tag).expect("a receiver");
+    }
+    mpj::wait_all(&mut receives).expect("they come");
+    let receive = world.irecv(vec![0_u16; 3], other, 2).expect("a receive");
+    world.send(&[7_u16; 3], other, 2).expect("a receiver");
+    receive.wait().expect("it comes");
+    world.broadcast(&mut [1_u32; 3], 0).expect("all are here");
+    world.all_gather(&[1_u32, 2], &mut [0_u32; 4]).expect("all are here");
+    world.all_reduce(&mut [1.0; 4], mpj::Op::Sum).expect("all are here");
+    let (sent, count) = (Partition::packed([1, 2]), world.rank() + 1);
+    let (received, mut into) = (Partition::packed([count; 2]), vec![0_u64; 2 * count]);
+    world.all_to_allv(&[1_u64; 3], &sent, &mut into, &received).expect("all are here");
+    world.barrier().expect("all are here");
+    assert_ne!(world.rank(), 1, "one fails");
     wait_for(1, world);
 }
 

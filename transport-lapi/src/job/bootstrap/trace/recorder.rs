@@ -70,14 +70,16 @@ struct Lane {
     thread: u64,
 }
 
-/// How many places a thread remembers.
-const PLACES_KEPT: usize = 16;
+/// How many places and names a thread remembers.
+const KNOWN: usize = 32;
+
+/// Tells texts that stay where they are apart: address and length of a name; of a place its address, and 0.
+type Key = (usize, usize);
 
 thread_local! {
     static LANE: Cell<Lane> = const { Cell::new(Lane { next: 0, end: 0, thread: 0 }) };
-    /// The texts of places that this thread has used last, by their addresses.
-    static PLACES: [Cell<(usize, u32)>; PLACES_KEPT] =
-        const { [const { Cell::new((0, 0)) }; PLACES_KEPT] };
+    /// The numbers of texts that this thread has used last, each where its key leads.
+    static TEXTS: [Cell<(Key, u32)>; KNOWN] = const { [const { Cell::new(((0, 0), 0)) }; KNOWN] };
 }
 
 /// Records the calls of a process.
@@ -88,8 +90,8 @@ pub struct Recorder {
     has_rings: bool,
     /// The number in the job of the first rank of this process's world.
     first_task: u32,
-    /// The number of each text that has an address of its own, by address and length.
-    texts: Mutex<HashMap<(usize, usize), u32, FxBuildHasher>>,
+    /// The number of each text that has a key.
+    texts: Mutex<HashMap<Key, u32, FxBuildHasher>>,
 }
 
 /// The record of a call.
@@ -250,30 +252,36 @@ impl Recorder {
     }
 
     /// Stores a text that stays where it is, once, and returns its number.
+    #[inline]
     pub fn text_once(&self, text: &'static str) -> u32 {
-        self.once((text.as_ptr().addr(), text.len()), || self.text(text))
+        self.known((text.as_ptr().addr(), text.len()), || self.text(text))
     }
 
     /// Stores a place in the source, once, and returns its number.
     #[inline]
     pub fn place(&self, place: &'static Location<'static>) -> u32 {
-        let address = std::ptr::from_ref(place).addr();
-        let at = address / align_of::<Location<'_>>() % PLACES_KEPT;
-        PLACES.with(|places| {
-            let (known, number) = places[at].get();
-            if known == address {
-                return number;
+        let text = || self.text(&format!("{}:{}", place.file(), place.line()));
+        self.known((std::ptr::from_ref(place).addr(), 0), text)
+    }
+
+    /// Returns the number of a text. Takes no lock if this thread has used the text lately.
+    #[inline]
+    fn known(&self, key: Key, text: impl FnOnce() -> u32) -> u32 {
+        // Names lie close together, one after the other; places have addresses that are multiples of 8.
+        let at = (key.0 ^ key.0 >> 3 ^ key.0 >> 8) % KNOWN;
+        TEXTS.with(|texts| match texts[at].get() {
+            (known, number) if known == key => number,
+            _ => {
+                let number = self.once(key, text);
+                texts[at].set((key, number));
+                number
             }
-            let text = || self.text(&format!("{}:{}", place.file(), place.line()));
-            let number = self.once((address, 0), text);
-            places[at].set((address, number));
-            number
         })
     }
 
     #[cold]
     #[inline(never)]
-    fn once(&self, key: (usize, usize), text: impl FnOnce() -> u32) -> u32 {
+    fn once(&self, key: Key, text: impl FnOnce() -> u32) -> u32 {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         *texts.entry(key).or_insert_with(text)
     }
