@@ -2,6 +2,7 @@
 
 use mpj_harness::{Outcome, Shown, example, launch};
 use tempfile::TempDir;
+use tracing_subscriber::layer::SubscriberExt;
 
 const RANKS: usize = 4;
 
@@ -101,6 +102,37 @@ fn lists_of_requests_and_the_places_of_waits_are_shown() {
     for name in ["test_all", "iprobe", "improbe", "allgather"] {
         assert!(page.contains(&format!("{name} at tests/tests/traces.rs:")), "{name}: {page}");
     }
+}
+
+/// A rank of the job in the test below.
+#[test]
+#[ignore = "a rank of the next test"]
+fn enters_spans() {
+    let subscriber = tracing_subscriber::registry().with(mpj::SpanLayer);
+    tracing::subscriber::set_global_default(subscriber).expect("the first one");
+    let world = mpj::init().expect("a job");
+    let outer = tracing::info_span!("assemble");
+    for _ in 0..3 {
+        let _outer = outer.enter();
+        tracing::info_span!("exchange", step = 1).in_scope(|| world.barrier().expect("all come"));
+    }
+    let _again = outer.enter();
+    world.finish().expect("all come");
+}
+
+#[test]
+fn spans_of_the_crate_tracing_are_shown() {
+    let folder = TempDir::new().expect("a folder");
+    let [trace, page] = ["trace", "page.html"].map(|name| folder.path().join(name));
+    let profile = format!("--profile={}", page.display());
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let job = launch(test).ranks(2).options(["--trace"]).options([&trace]).options([profile]);
+    job.args(["enters_spans", "--exact", "--include-ignored"]).expect(0);
+    let shown = Shown::read(&trace);
+    let calls = ["assemble", "exchange", "barrier"].map(|name| shown.calls(name));
+    assert_eq!(calls, [2 * 4, 2 * 3, 2 * 3], "{:?}", shown.calls);
+    let page = std::fs::read_to_string(&page).expect("it was written");
+    assert!(page.contains("exchange at tests/tests/traces.rs:"), "{page}");
 }
 
 #[test]

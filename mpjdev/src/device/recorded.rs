@@ -68,15 +68,6 @@ impl Recorded {
         CURRENT.set(None);
         std::mem::forget(self);
     }
-
-    /// Begins the record of a part of the program, in which calls have records of their own. There is none where only the
-    /// last calls are kept, whose records are not nested.
-    pub fn span(name: &'static str, place: &'static Location<'static>) -> Option<RecordedSpan> {
-        let recorder = trace::recorder().filter(|recorder| !recorder.has_rings())?;
-        let entry = recorder.begin(recorder.text_once(name), CallKind::Span)?;
-        entry.at(recorder.place(place));
-        Some(RecordedSpan(entry))
-    }
 }
 
 impl Drop for Recorded {
@@ -89,6 +80,17 @@ impl Drop for Recorded {
 /// A part of the program that is recorded. It ends when this is dropped.
 #[must_use = "the part ends when this is dropped"]
 pub struct RecordedSpan(Entry);
+
+impl RecordedSpan {
+    /// Begins the record of a part of the program that begins at this line of a file, if that is known. Calls in it have
+    /// records of their own. There is none where only the last calls are kept, whose records are not nested.
+    pub fn begin(name: &'static str, place: Option<(&'static str, u32)>) -> Option<Self> {
+        let recorder = trace::recorder().filter(|recorder| !recorder.has_rings())?;
+        let entry = recorder.begin(recorder.text_once(name), CallKind::Span)?;
+        place.into_iter().for_each(|(file, line)| entry.at(recorder.line(file, line)));
+        Some(Self(entry))
+    }
+}
 
 impl std::fmt::Debug for RecordedSpan {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -105,6 +107,11 @@ impl Drop for RecordedSpan {
 /// Begins to record the calls of this process, if the launcher has asked for it. Called before the process joins its job.
 pub fn join() {
     trace::join();
+}
+
+/// Whether parts of the program are recorded.
+pub fn has_spans() -> bool {
+    trace::recorder().is_some_and(|recorder| !recorder.has_rings())
 }
 
 /// Whether calls are recorded, in a job that finds mistakes between its ranks if `checks` says so.

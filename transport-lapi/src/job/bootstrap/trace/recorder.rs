@@ -73,7 +73,8 @@ struct Lane {
 /// How many places and names a thread remembers.
 const KNOWN: usize = 32;
 
-/// Tells texts that stay where they are apart: address and length of a name; of a place its address, and 0.
+/// Tells texts that stay where they are apart: address and length of a name; of a place its address, and 0; of a line the
+/// address of the file's name, and the line, counted down from the largest number.
 type Key = (usize, usize);
 
 thread_local! {
@@ -264,11 +265,19 @@ impl Recorder {
         self.known((std::ptr::from_ref(place).addr(), 0), text)
     }
 
+    /// Stores a line of a file, once, and returns its number.
+    #[inline]
+    pub fn line(&self, file: &'static str, line: u32) -> u32 {
+        let key = (file.as_ptr().addr(), usize::MAX - line as usize);
+        self.known(key, || self.text(&format!("{file}:{line}")))
+    }
+
     /// Returns the number of a text. Takes no lock if this thread has used the text lately.
     #[inline]
     fn known(&self, key: Key, text: impl FnOnce() -> u32) -> u32 {
-        // Names lie close together, one after the other; places have addresses that are multiples of 8.
-        let at = (key.0 ^ key.0 >> 3 ^ key.0 >> 8) % KNOWN;
+        // Names lie close together, one after the other; places have addresses that are multiples of 8; lines of a file
+        // have one address.
+        let at = (key.0 ^ key.0 >> 3 ^ key.0 >> 8).wrapping_add(key.1) % KNOWN;
         TEXTS.with(|texts| match texts[at].get() {
             (known, number) if known == key => number,
             _ => {
