@@ -10,7 +10,7 @@
 //!  flush      the output that is left at the end, and the report
 //!  suspend    Ctrl-Z
 //!  watching   --watch
-//!  recording  --trace, --profile
+//!  recording  --trace, --profile, the last calls
 //!  worlds     what ranks demand: further ranks, and names
 //! ```
 //!
@@ -212,6 +212,8 @@ struct Job {
     watching: Watching,
     /// Where the ranks record their calls, if they do.
     recording: Option<Recording>,
+    /// The part of the report about the last calls of the ranks.
+    last_calls: String,
 }
 
 /// What a job that has been started consists of, beside its description.
@@ -255,6 +257,7 @@ impl Job {
             names: Names::new(),
             watching: Watching::of(spec),
             recording,
+            last_calls: String::new(),
         }
     }
 

@@ -15,7 +15,8 @@
 //!                                           └── queues               both queues of each rank
 //! ```
 //!
-//! A [`waiting`] thread's call is called what its rank has told. [`stats`] is the table of `--stats`, [`watch`] the block of `--watch`.
+//! A [`waiting`] thread's call is called what its rank has told. [`last_calls`] are those that ranks have recorded, [`stats`]
+//! is the table of `--stats`, [`watch`] the block of `--watch`.
 //!
 //! - RE1: nothing that is read from the segment or sent by a rank is trusted. Ranks and lengths are compared before
 //!   they are used as an index; sums and differences saturate.
@@ -27,6 +28,7 @@ mod collective_arrivals;
 mod columns;
 mod format;
 mod graph;
+mod last_calls;
 mod near_misses;
 mod queues;
 mod standing;
@@ -44,7 +46,8 @@ use crate::hang::snapshot::Snapshot;
 use crate::io::output::Broken;
 pub(crate) use cause::{early_ends, in_brief};
 pub(crate) use columns::aligned;
-pub(crate) use format::{printable_line, ranks as of_ranks};
+pub(crate) use format::{printable_line, ranks as of_ranks, three_digits, time};
+pub(crate) use last_calls::text as last_calls;
 use standing::Standing;
 pub(crate) use stats::text as stats;
 pub(crate) use watch::Rates;

@@ -150,7 +150,8 @@ fn job_of(case: &Case, path: &str) -> Result<JobSpec, LaunchError> {
     let app = App { args: words(path).map(Into::into).to_vec(), ..App::new(case.ranks, program) };
     let output = OutputChoice { tag: true, ..OutputChoice::default() };
     let timeout = Some(case.timeout);
-    Ok(JobSpec { backend: case.backend, output, timeout, ..JobSpec::new(vec![app]) })
+    let last_calls = config::inherited(config::CHECK.name).is_none_or(|value| value != "0");
+    Ok(JobSpec { backend: case.backend, output, timeout, last_calls, ..JobSpec::new(vec![app]) })
 }
 
 /// The arguments with which a test executable runs one test, even an ignored one, and does not capture its output.

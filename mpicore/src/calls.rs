@@ -11,11 +11,13 @@
 //!
 //! The documentation of [`Communicator`] states the errors of all calls.
 
-use mpjdev::Call;
+use mpjdev::{Call, recorded};
 use transport_lapi::Ranges;
 
-use crate::collective::{self, Blocks, Collective, Exchange, Operands, Order, Schedule};
-use crate::communicator::{Communicator, InUse};
+use crate::collective::{
+    self, Blocks, Collective, Exchange, Local, Message, Operands, Order, Place, Round, Schedule,
+};
+use crate::communicator::{Communicator, InUse, Parts};
 use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Input, Operand, Output, Reduction};
@@ -74,6 +76,24 @@ pub(super) fn split<B>(block: Option<(B, u64)>, none: fn() -> B) -> (B, Option<u
     }
 }
 
+/// Returns how many bytes a rank sends, with those that it copies for itself.
+#[cold]
+fn sent(Parts { schedule, memory, .. }: Parts<'_>) -> u64 {
+    let bytes = |place: &Place| memory.source(place).map_or(0, |data| data.len() as u64);
+    let of = |round: Round<'_>| {
+        let sends = round.messages.iter().filter_map(|message| match message {
+            Message::Send { from, .. } => Some(from),
+            Message::Receive { .. } => None,
+        });
+        let copies = round.local.iter().filter_map(|step| match step {
+            Local::Copy { from, .. } => Some(from),
+            _ => None,
+        });
+        sends.chain(copies).map(bytes).fold(0, u64::saturating_add)
+    };
+    schedule.rounds().map(of).fold(0, u64::saturating_add)
+}
+
 impl Communicator {
     /// Plans the next collective call, with the peers of the communicator. Its schedule is not kept.
     pub(crate) fn plan_once(
@@ -121,6 +141,9 @@ impl Communicator {
         let claim = (self.is_checked() && !self.is_inter())
             .then(|| Claim::of_call(call, self.rank(), root, reduction.as_ref()));
         work.fill(buffers, reduction)?;
+        if self.is_described() {
+            recorded::collective_bytes(sent(work.parts()));
+        }
         let claim = claim.map(|claim| claim.with_messages(work.parts(), self.size()));
         let (context, tag) = (self.collective_context(), Tag::OfCall(self.next_number()));
         Ok(Plan::new(self, call, Route { peers, context, tag }, work).claiming(claim))

@@ -283,11 +283,12 @@ impl Communicator {
         }
     }
 
-    /// Says of the call that this thread is in that it is the next collective one, where calls are described. Returns whether
-    /// they are checked.
+    /// Says of the call that this thread is in that it is the next collective one, of which this rank has so many bytes, where
+    /// calls are described. Returns whether they are checked.
     #[cold]
     #[inline(never)]
-    pub(crate) fn tell_collective(&self, call: Call) -> bool {
+    pub(crate) fn tell_collective(&self, call: Call, bytes: Option<u64>) -> bool {
+        bytes.into_iter().for_each(recorded::collective_bytes);
         let number = self.0.calls.load(Ordering::Relaxed) % CALL_NUMBERS;
         recorded::collective(call.name(), number as i32);
         self.is_checked()

@@ -46,6 +46,7 @@
 //! | `serde` | messages that are one object: see [Objects](#objects); [remote calls](#remote-calls) |
 //! | `ndarray` | arrays and views of that crate as buffers |
 //! | `num-complex`, `half` | the numbers of these crates as elements |
+//! | `tracing` | spans of that crate in a timeline of the job: see `SpanLayer` |
 //! | `test` | `#[mpj::test]`: tests on several processes; for `dev-dependencies` |
 //!
 //! # Buffers
@@ -283,6 +284,8 @@ pub use service::{PendingCall, Service};
 pub use window::{
     AtomicElement, Epoch, EpochScope, Exposure, Local, Place, SharedArray, SharedCounter, Window,
 };
+#[cfg(feature = "tracing")]
+pub use world::SpanLayer;
 #[cfg(feature = "test")]
 #[doc(hidden)]
 pub use world::testing;

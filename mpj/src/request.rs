@@ -14,7 +14,7 @@ use std::panic::Location;
 use mpicore::Steps;
 use mpjdev::Mode;
 
-use crate::communicator::operation::{Operation, listed};
+use crate::communicator::operation::{CallPlace, Operation, listed};
 use crate::communicator::{Await, Completion, PointToPoint};
 use crate::datatype::Datatype;
 use crate::envelope::{Source, Status, Tag};
@@ -75,6 +75,7 @@ impl<T: Datatype> Request<T> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Wait")]
+    #[track_caller]
     pub fn wait(mut self) -> Result<(Vec<T>, Status), Error> {
         self.complete()
     }
@@ -95,11 +96,13 @@ impl<T: Datatype> Request<T> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn wait_both(mut self) -> Result<(Vec<T>, Vec<T>), Error> {
         let (buffer, _) = self.complete()?;
         Ok((std::mem::take(&mut self.data), buffer))
     }
 
+    #[track_caller]
     fn complete(&mut self) -> Result<(Vec<T>, Status), Error> {
         let ended = self.operation.wait(&self.communicator.device);
         let status = self.communicator.answer(ended)?;
@@ -126,8 +129,13 @@ impl<T: Datatype> Request<T> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Test")]
+    #[track_caller]
     pub fn test(&mut self) -> Result<Option<(Vec<T>, Status)>, Error> {
-        let tested = self.operation.test(&self.communicator.device);
+        self.test_at(Some(Location::caller()))
+    }
+
+    fn test_at(&mut self, place: CallPlace) -> Result<Option<(Vec<T>, Status)>, Error> {
+        let tested = self.operation.test(&self.communicator.device, place);
         let status = self.communicator.answer_look(tested)?;
         Ok(status.map(|status| self.ended(status)))
     }
@@ -240,7 +248,7 @@ impl<T: Datatype> Await for Request<T> {
     type Output = (Vec<T>, Status);
 
     fn look(&mut self) -> Result<Option<Self::Output>, Error> {
-        self.test()
+        self.test_at(None)
     }
 }
 

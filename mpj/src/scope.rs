@@ -15,7 +15,7 @@ use std::ops::Deref;
 use std::panic::Location;
 
 use mpicore::Steps;
-use mpjdev::Mode;
+use mpjdev::{CallKind, Mode, Recorded};
 
 use crate::communicator::{Communicator, InterCommunicator, PointToPoint};
 use crate::envelope::{Source, Tag};
@@ -141,6 +141,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn scope<'env, R: ScopeOutcome>(
         &self,
         body: impl for<'scope> FnOnce(Scope<'scope, 'env>) -> R,
@@ -165,6 +166,7 @@ impl Communicator {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn try_scope<'env, R, E: From<Error>>(
         &self,
         body: impl for<'scope> FnOnce(Scope<'scope, 'env>) -> Result<R, E>,
@@ -175,7 +177,7 @@ impl Communicator {
         let environment = PhantomData;
         let scope = Scope { state: &state, communicator: self, is_foreign: false, environment };
         let answer = body(scope);
-        let completed = state.complete();
+        let completed = state.complete(Location::caller());
         std::mem::forget(guard);
         let mut spare = state.requests.into_inner();
         spare.clear();
@@ -422,9 +424,10 @@ impl State<'_> {
         self.requests.borrow_mut()[place].take()
     }
 
-    /// Waits for all requests that `body` has not waited for; returns their first error.
-    fn complete(&self) -> Result<(), Error> {
+    /// Waits for all requests that `body` of the scope at this place has not waited for; returns their first error.
+    fn complete(&self, place: &'static Location<'static>) -> Result<(), Error> {
         let device = self.device;
+        let _recorded = if device.records() { self.recorded(place) } else { None };
         let mut first = Ok(());
         let waited = device.iwaiteach(&mut self.requests.borrow_mut(), |outcome| {
             if let (Err(error), Ok(())) = (outcome, &first) {
@@ -434,6 +437,15 @@ impl State<'_> {
         self.settle();
         // Errors of collective calls contain an error of the core.
         waited.and(first).map_err(|error| mpicore::Error::from(error).into())
+    }
+
+    /// Begins the record of the wait at the end, if some requests may be under way.
+    #[cold]
+    fn recorded(&self, place: &'static Location<'static>) -> Option<Recorded> {
+        let requests = self.requests.borrow();
+        let is_open = |request: &mpjdev::Request| request.completed().is_none();
+        let are_open = requests.iter().flatten().any(is_open);
+        are_open.then(|| Recorded::begin("wait", CallKind::Wait, Some(place), None)).flatten()
     }
 
     /// Frees the buffers without waiting: cancels receives, and makes the device fail if another operation is still

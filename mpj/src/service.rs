@@ -4,6 +4,7 @@
 use std::any::type_name;
 use std::fmt::Display;
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +13,7 @@ use mpjdev::buffer::codec::{self, CodecError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::communicator::operation::{Operation, listed};
+use crate::communicator::operation::{CallPlace, Operation, listed};
 use crate::communicator::{Await, Communicator, Completion, PointToPoint};
 use crate::error::{Error, ObjectError};
 
@@ -353,6 +354,7 @@ impl<A: DeserializeOwned> PendingCall<A> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn wait(mut self) -> Result<A, Error> {
         let ended = self.operation.wait(&self.communicator.device);
         self.communicator.answer(ended.map_err(Error::from).and_then(|_| self.take()))
@@ -376,8 +378,13 @@ impl<A: DeserializeOwned> PendingCall<A> {
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
+    #[track_caller]
     pub fn test(&mut self) -> Result<Option<A>, Error> {
-        let tested = self.operation.test(&self.communicator.device);
+        self.test_at(Some(Location::caller()))
+    }
+
+    fn test_at(&mut self, place: CallPlace) -> Result<Option<A>, Error> {
+        let tested = self.operation.test(&self.communicator.device, place);
         let answer = |ended: Option<_>| ended.map(|_| self.take()).transpose();
         self.communicator.answer_look(tested.map_err(Error::from).and_then(answer))
     }
@@ -415,7 +422,7 @@ impl<A: DeserializeOwned> Await for PendingCall<A> {
     type Output = A;
 
     fn look(&mut self) -> Result<Option<A>, Error> {
-        self.test()
+        self.test_at(None)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Joining and leaving the job: MPI_Init and MPI_Finalize.
 
 mod abort;
+#[cfg(feature = "tracing")]
+mod layer;
 pub mod local;
 mod quiescence;
 mod span;
@@ -8,6 +10,8 @@ mod span;
 pub mod testing;
 
 pub use abort::abort;
+#[cfg(feature = "tracing")]
+pub use layer::SpanLayer;
 pub use span::{Span, span};
 
 use std::ops::Deref;

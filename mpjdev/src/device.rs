@@ -255,7 +255,7 @@ impl Device {
 
     /// Returns whether calls are recorded.
     #[inline(always)]
-    pub(crate) fn records(&self) -> bool {
+    pub fn records(&self) -> bool {
         self.number_of_waits.is_none()
     }
 

@@ -2,6 +2,7 @@
 
 use mpj_harness::{Outcome, Shown, example, launch};
 use tempfile::TempDir;
+use tracing_subscriber::layer::SubscriberExt;
 
 const RANKS: usize = 4;
 
@@ -48,6 +49,90 @@ fn requests_that_are_waited_for_belong_to_their_messages() {
     let (_, shown) = traced("nbody", &[], &["--bodies", "64", "--steps", "2"]);
     assert!(shown.calls("isend") > 0 && shown.calls("irecv") > 0, "{:?}", shown.calls);
     assert!(!shown.messages.is_empty() && shown.calls("wait") > 0, "{:?}", shown.calls);
+}
+
+/// A rank of the job in the test below.
+#[test]
+#[ignore = "a rank of the next test"]
+fn ends_requests_in_every_way() {
+    let world = mpj::init().expect("a job");
+    let other = 1 - world.rank();
+    let receive = |tag| world.irecv(vec![0_u8; 8], other, tag).expect("a receive");
+    let send = |tag| world.send(&[7_u8; 8], other, tag).expect("a receiver");
+    let mut receives = [0, 1, 2, 3, 4, 5].map(receive);
+    send(0);
+    while mpj::test_any(&mut receives).expect("it is legal").is_none() {}
+    send(1);
+    while mpj::test_some(&mut receives).expect("it is legal").is_empty() {}
+    send(2);
+    mpj::wait_any(&mut receives).expect("it comes").expect("it is one of these");
+    send(3);
+    mpj::wait_some(&mut receives).expect("it comes");
+    (4..6).for_each(send);
+    mpj::wait_all(&mut receives).expect("they come");
+    let [mut tested, mut all, waited] = [6, 7, 8].map(receive);
+    (6..10).for_each(send);
+    while tested.test().expect("it is legal").is_none() {}
+    while !mpj::test_all([&mut all]).expect("it is legal") {}
+    waited.wait().expect("it comes");
+    while world.iprobe(other, 9).expect("it is legal").is_none() {}
+    let found = loop {
+        if let Some(found) = world.improbe(other, 9).expect("it is legal") {
+            break found;
+        }
+    };
+    found.recv_vec::<u8>().expect("it is there");
+    let mut parts = [0_u32; 4];
+    world.all_gather(&[1_u32, 2], &mut parts).expect("all are here");
+    world.finish().expect("all have come");
+}
+
+#[test]
+fn lists_of_requests_and_the_places_of_waits_are_shown() {
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("page.html");
+    let option = format!("--profile={}", file.display());
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let job = launch(test).ranks(2).options([&option]);
+    job.args(["ends_requests_in_every_way", "--exact", "--include-ignored"]).expect(0);
+    let page = std::fs::read_to_string(&file).expect("it was written");
+    for name in ["wait", "wait_any", "wait_some", "wait_all", "test", "test_any", "test_some"] {
+        assert!(page.contains(&format!("{name} at tests/tests/traces.rs:")), "{name}: {page}");
+    }
+    for name in ["test_all", "iprobe", "improbe", "allgather"] {
+        assert!(page.contains(&format!("{name} at tests/tests/traces.rs:")), "{name}: {page}");
+    }
+}
+
+/// A rank of the job in the test below.
+#[test]
+#[ignore = "a rank of the next test"]
+fn enters_spans() {
+    let subscriber = tracing_subscriber::registry().with(mpj::SpanLayer);
+    tracing::subscriber::set_global_default(subscriber).expect("the first one");
+    let world = mpj::init().expect("a job");
+    let outer = tracing::info_span!("assemble");
+    for _ in 0..3 {
+        let _outer = outer.enter();
+        tracing::info_span!("exchange", step = 1).in_scope(|| world.barrier().expect("all come"));
+    }
+    let _again = outer.enter();
+    world.finish().expect("all come");
+}
+
+#[test]
+fn spans_of_the_crate_tracing_are_shown() {
+    let folder = TempDir::new().expect("a folder");
+    let [trace, page] = ["trace", "page.html"].map(|name| folder.path().join(name));
+    let profile = format!("--profile={}", page.display());
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let job = launch(test).ranks(2).options(["--trace"]).options([&trace]).options([profile]);
+    job.args(["enters_spans", "--exact", "--include-ignored"]).expect(0);
+    let shown = Shown::read(&trace);
+    let calls = ["assemble", "exchange", "barrier"].map(|name| shown.calls(name));
+    assert_eq!(calls, [2 * 4, 2 * 3, 2 * 3], "{:?}", shown.calls);
+    let page = std::fs::read_to_string(&page).expect("it was written");
+    assert!(page.contains("exchange at tests/tests/traces.rs:"), "{page}");
 }
 
 #[test]

@@ -95,6 +95,74 @@ fn the_first_of_two_panics_is_told() {
     assert!(first_told(0) != first_told(2), "{said}");
 }
 
+/// The words of the last calls of a rank: call, communicator, peer, tag, bytes, and the place of the call.
+fn last_calls(said: &str, rank: usize) -> Vec<Vec<&str>> {
+    let title = format!("mpjrun: the last calls of rank {rank}, the latest one last:\n");
+    let (_, table) = said.split_once(&title).unwrap_or_else(|| panic!("no {title}: {said}"));
+    let rows = table.lines().skip(1).map_while(|line| line.strip_prefix("mpjrun:   "));
+    rows.map(|row| {
+        let words: Vec<&str> = row.split_whitespace().collect();
+        [&words[..5], &words[words.len() - 1..]].concat()
+    })
+    .collect()
+}
+
+#[test]
+fn the_last_calls_of_all_ranks_are_told_in_order() {
+    let said = fails("fails_after_many_calls", &["all have come", "\n\nmpjrun: rank 1 (pid "]);
+    for rank in 0..3 {
+        let (left, right) = ((rank + 2) % 3, (rank + 1) % 3);
+        let lap = |lap: usize| {
+            let (send, receive) = (("send", right, lap), ("recv", left, lap));
+            if rank == 0 { [send, receive] } else { [receive, send] }
+        };
+        let end = match rank {
+            1 => [("recv", 0, 50), ("recv", 2, 50)],
+            _ => [("send", 1, 50), ("recv", 1, 0)],
+        };
+        let made: Vec<_> = (0..30).flat_map(lap).chain(end).collect();
+        let calls = last_calls(&said, rank);
+        let told: Vec<_> = calls
+            .iter()
+            .map(|call| {
+                (call[0], call[2].parse().expect("a rank"), call[3].parse().expect("a tag"))
+            })
+            .collect();
+        // The others may not have begun their last call when rank 1 failed.
+        let is_told = |end: usize| told == made[end - 20..end];
+        assert!(is_told(made.len()) || rank != 1 && is_told(made.len() - 1), "{rank}: {said}");
+        assert!(
+            calls.iter().all(|call| call[1] == "world" && call[5].starts_with(PLACE)),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn calls_are_told_with_what_is_known_of_them() {
+    let said = fails("fails_after_calls_of_many_kinds", &["one fails"]);
+    let calls = last_calls(&said, 1);
+    let of = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let expected = [
+        "init - - - -",
+        "irecv world 0 0 -",
+        "irecv world 0 1 -",
+        "send world 0 0 8",
+        "send world 0 1 8",
+        "wait_all - - - -",
+        "irecv world 0 2 -",
+        "send world 0 2 6",
+        "wait - 0 2 6",
+        "bcast world - - 12",
+        "allgather world - - 8",
+        "allreduce world - - 32",
+        "alltoallv world - - 24",
+        "barrier world - - -",
+    ];
+    assert_eq!(calls.iter().map(|call| &call[..5]).collect::<Vec<_>>(), expected.map(of), "{said}");
+    assert!(calls[1..].iter().all(|call| call[5].starts_with(PLACE)), "{said}");
+}
+
 #[test]
 fn an_error_that_is_returned_is_told_with_the_test() {
     fails(

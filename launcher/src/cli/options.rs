@@ -341,9 +341,11 @@ impl WholeJob {
         });
         let memory = self.trace_memory.unwrap_or(TRACE_MEMORY);
         let is_recorded = self.is_recorded();
+        let inherited = || config::inherited(config::CHECK.name).is_some_and(|value| value == "1");
         let spec = JobSpec {
             output: self.output(),
             apps,
+            last_calls: self.check.unwrap_or_else(inherited),
             exports: self.genv.into_iter().chain(check).collect(),
             universe: self.universe.unwrap_or(0),
             contexts: self.contexts.unwrap_or(1),

@@ -127,6 +127,7 @@ fn checks_are_asked_for_or_refused() {
     for (word, value) in [("--check", "1"), ("--check=yes", "1"), ("--check=no", "0")] {
         let spec = parse(&format!("-n 2 {word} prog")).expect("legal");
         assert_eq!(spec.exports, [export("MPJ_CHECK", Some(value))], "{word}");
+        assert_eq!(spec.last_calls, value == "1", "{word}");
         assert_eq!(spec.apps[0].program, "prog");
     }
     assert_eq!(parse("prog").expect("legal").exports, []);

@@ -51,7 +51,11 @@ impl Job {
         let unread = || Snapshot::unread(stopped_at);
         let snapshot = self.snapshot.take().or_else(|| self.watcher.gathered());
         let snapshot = snapshot.unwrap_or_else(unread);
-        self.printer.say(&report::of_verdict(&self.exit_log, verdict, stopped_at, &snapshot));
+        let report = report::of_verdict(&self.exit_log, verdict, stopped_at, &snapshot);
+        // What nobody can read has no report.
+        if !report.is_empty() {
+            self.printer.say(&(report + &self.last_calls));
+        }
     }
 
     /// Waits for the reader, a signal or `until`, and returns until when the reader is waited for now.

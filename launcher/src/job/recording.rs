@@ -1,4 +1,5 @@
-//! What is told at the end of a job whose ranks have recorded their calls: the file of `--trace`, and `--profile`.
+//! What is told at the end of a job whose ranks have recorded their calls: the file of `--trace`, `--profile`, and the last
+//! calls of a job that finds mistakes and has failed.
 
 use std::fs::File;
 use std::io::Write;
@@ -9,6 +10,7 @@ use super::{Job, JobSpec};
 use crate::LaunchError;
 use crate::host::machine::host_name;
 use crate::profile::{Profile, ProfileChoice};
+use crate::report;
 use crate::trace::Memories;
 
 /// The records of a job, and what becomes of them.
@@ -24,10 +26,13 @@ impl Recording {
     /// # Errors
     /// [`LaunchError::Trace`] and [`LaunchError::Profile`].
     pub(super) fn begin(spec: &JobSpec) -> Result<Option<Self>, LaunchError> {
-        let Some(choice) = &spec.trace else { return Ok(None) };
+        let memories = match &spec.trace {
+            Some(choice) => Memories::begin(choice)?,
+            None if spec.last_calls => Memories::of_last_calls(),
+            None => return Ok(None),
+        };
         let profile = spec.profile.as_ref().map(|profile| ProfileOutput::begin(profile, spec));
-        let memories = Rc::new(Memories::begin(choice)?);
-        Ok(Some(Self { memories, profile: profile.transpose()? }))
+        Ok(Some(Self { memories: Rc::new(memories), profile: profile.transpose()? }))
     }
 
     /// Where ranks record.
@@ -77,9 +82,16 @@ fn command(spec: &JobSpec) -> String {
 }
 
 impl Job {
-    /// Writes and prints what follows from the records of the ranks, if they have recorded.
+    /// Writes and prints what follows from the records of the ranks, if they have recorded. Their last calls are for the
+    /// report.
     pub(super) fn tell_records(&mut self) {
         let Some(Recording { memories, profile }) = self.recording.take() else { return };
+        if memories.keep_last() {
+            if self.verdict.is_some() {
+                self.last_calls = report::last_calls(&memories.collect(&host_name()).trace);
+            }
+            return;
+        }
         let collected = memories.collect(&host_name());
         self.printer.say(&memories.finish(&collected));
         if let Some(output) = profile {

@@ -100,6 +100,9 @@ pub struct JobSpec {
     pub trace: Option<Box<TraceChoice>>,
     /// Whether to tell at the end where the ranks spent their time; this needs [`JobSpec::trace`].
     pub profile: Option<Box<ProfileChoice>>,
+    /// Whether the report of a job that fails shows the last calls of each rank, if the ranks find mistakes and run on this
+    /// host. It does not with [`JobSpec::trace`], whose file has them all.
+    pub last_calls: bool,
     /// Where the ranks run; `None` for this host alone.
     pub hosts: Option<Box<Hosts>>,
     /// Whether the programs are sent to the hosts of a job on several.
@@ -127,6 +130,7 @@ impl JobSpec {
             watch: None,
             trace: None,
             profile: None,
+            last_calls: false,
             hosts: None,
             copies: false,
             notes: Vec::new(),

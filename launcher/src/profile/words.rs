@@ -1,18 +1,8 @@
 //! Words for times, amounts and calls, the same in every form of a profile.
 
 use super::sites::SiteKey;
-use crate::report::printable_line;
-
-/// A time with three digits: `3.10 s`, `12.3 ms`, `456 µs`.
-pub(super) fn time(nanos: u64) -> String {
-    let nanos = nanos as f64;
-    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
-    // What rounds up to the next unit is told in that one.
-    match units.iter().find(|(unit, _)| nanos >= unit * 0.9995) {
-        Some((unit, name)) => format!("{} {name}", three_digits(nanos / unit)),
-        None => format!("{nanos} ns"),
-    }
-}
+pub(super) use crate::report::time;
+use crate::report::{printable_line, three_digits};
 
 /// An amount of bytes with three digits: `12 B`, `1.50 KiB`.
 pub(super) fn bytes(bytes: u64) -> String {
@@ -23,15 +13,6 @@ pub(super) fn bytes(bytes: u64) -> String {
         }
         None => format!("{bytes} B"),
     }
-}
-
-fn three_digits(value: f64) -> String {
-    let digits = match value {
-        small if small < 9.995 => 2,
-        middle if middle < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.digits$}")
 }
 
 /// A share of 1: `38 %`.

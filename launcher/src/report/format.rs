@@ -117,6 +117,27 @@ pub(super) fn seconds_between(from: u64, to: u64) -> String {
     format!("{:.2}", std::time::Duration::from_nanos(to.saturating_sub(from)).as_secs_f64())
 }
 
+/// A time with three digits: `3.10 s`, `12.3 ms`, `456 µs`.
+pub(crate) fn time(nanos: u64) -> String {
+    let nanos = nanos as f64;
+    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
+    // What rounds up to the next unit is told in that one.
+    match units.iter().find(|(unit, _)| nanos >= unit * 0.9995) {
+        Some((unit, name)) => format!("{} {name}", three_digits(nanos / unit)),
+        None => format!("{nanos} ns"),
+    }
+}
+
+/// A number with three digits: `1.50`, `12.3`, `456`.
+pub(crate) fn three_digits(value: f64) -> String {
+    let digits = match value {
+        small if small < 9.995 => 2,
+        middle if middle < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$}")
+}
+
 /// `1 byte` or `8 bytes`.
 pub(super) fn bytes(number: u64) -> String {
     let noun = if number == 1 { "byte" } else { "bytes" };

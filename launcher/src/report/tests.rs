@@ -4,6 +4,7 @@ mod causes;
 mod claims;
 mod collectives;
 mod findings;
+mod last_calls;
 mod names;
 mod stats;
 mod tables;

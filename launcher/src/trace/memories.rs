@@ -11,7 +11,7 @@ use std::process::Command;
 
 use transport_lapi::TaskId;
 use transport_lapi::bootstrap::monotonic_nanos;
-use transport_lapi::bootstrap::trace::{self, Clock, ticks};
+use transport_lapi::bootstrap::trace::{self, Clock, Keep, ticks};
 use transport_lapi::config;
 
 use super::collect::{Times, collect};
@@ -35,7 +35,7 @@ pub struct TraceChoice {
 /// The memories of the ranks of a job that is recorded.
 #[derive(Debug)]
 pub(crate) struct Memories {
-    choice: TraceChoice,
+    keep: Keep,
     out: Option<(PathBuf, File)>,
     library: Option<Library>,
     clock: Clock,
@@ -55,15 +55,23 @@ impl Memories {
             Err(source) => Err(LaunchError::Trace { path, source }),
         };
         let out = choice.file.clone().map(open).transpose()?;
-        let clock = Clock::here();
-        Ok(Self {
-            choice: choice.clone(),
-            out,
-            library: Library::find(),
-            clock,
-            began: (ticks(clock), monotonic_nanos()),
-            of_ranks: RefCell::default(),
-        })
+        let memories = Self::of(Keep::First(choice.memory), Clock::here());
+        Ok(Self { out, library: Library::find(), ..memories })
+    }
+
+    /// Begins to record the last calls of each thread, which ranks in Rust do if they find mistakes.
+    pub(crate) fn of_last_calls() -> Self {
+        Self::of(Keep::Last, Clock::System)
+    }
+
+    fn of(keep: Keep, clock: Clock) -> Self {
+        let began = (ticks(clock), monotonic_nanos());
+        Self { keep, out: None, library: None, clock, began, of_ranks: RefCell::default() }
+    }
+
+    /// Whether only the last calls are kept.
+    pub(crate) fn keep_last(&self) -> bool {
+        self.keep == Keep::Last
     }
 
     /// Makes the memory of a rank that is about to start, and tells it to the rank's environment. Returns a descriptor that
@@ -72,7 +80,7 @@ impl Memories {
     /// # Errors
     /// What the system answers.
     pub(crate) fn add(&self, task: TaskId, command: &mut Command) -> io::Result<OwnedFd> {
-        let memory = trace::create(self.choice.memory, self.clock)?;
+        let memory = trace::create(self.keep, self.clock)?;
         command.env(config::TRACE_FD, memory.as_raw_fd().to_string());
         if let Some(library) = &self.library {
             let set = command.get_envs().find(|(name, _)| *name == PRELOAD);

@@ -53,6 +53,14 @@ pub(crate) struct Significant {
     pub of_input: bool,
 }
 
+impl Significant {
+    /// Returns their bytes, if there are any data; elements of input and output have these sizes.
+    pub fn bytes(self, sizes: [usize; 2]) -> Option<u64> {
+        let size = sizes[usize::from(!self.of_input)] as u64;
+        Some(self.count?.saturating_mul(size))
+    }
+}
+
 impl Collective {
     /// Returns the root, if there is one.
     pub fn root(&self) -> Option<u32> {

@@ -9,7 +9,7 @@
 
 use std::mem::MaybeUninit;
 
-use mpjdev::{Call, Device, RecvRegion, Request, SendRegion, Status, Within};
+use mpjdev::{Call, Device, RecvRegion, Request, SendRegion, Status, Within, recorded};
 
 use super::claim::Claim;
 use super::{BLOCKING, Endpoint, Route, Scheduled, Tag, division, note};
@@ -41,12 +41,19 @@ impl InlineRun<'_> {
     #[inline(never)]
     pub fn run(&self) -> Option<Result<(), Error>> {
         let communicator = self.communicator;
-        if communicator.is_described() && communicator.tell_collective(self.call) {
+        if communicator.is_described() && communicator.tell_collective(self.call, self.bytes()) {
             return None;
         }
         let member = self.communicator.intra("this call").ok()?;
         let kernel = self.kernel(member)?;
         Some(self.run_at_once(member, kernel))
+    }
+
+    /// Returns the bytes of this rank's block, if it has one.
+    #[cold]
+    fn bytes(&self) -> Option<u64> {
+        let sizes = [self.input.size(), self.output.size()];
+        self.collective.significant(self.communicator.rank()).bytes(sizes)
     }
 
     /// Returns the loop of the operation, if there is one, if the collective is short, and if nothing about it is to be
@@ -112,6 +119,11 @@ impl<'c> BlockCollective<'c> {
             let (rank, reduction) = (communicator.rank(), reduction.as_ref());
             Box::new(Claim::of_blocks(call, &collective, rank, buffers, reduction))
         });
+        if communicator.is_described() {
+            let sizes = [input.data_size(), output.data_size()];
+            let bytes = collective.significant(communicator.rank()).bytes(sizes);
+            bytes.into_iter().for_each(recorded::collective_bytes);
+        }
         let work = division::begin(communicator, collective, (input, output), reduction)?;
         let tag = Tag::OfCall(communicator.next_number());
         let route = Route { peers: None, context: communicator.collective_context(), tag };
@@ -136,7 +148,7 @@ impl<'c> BlockCollective<'c> {
 /// # Errors
 /// [`Error::Kind`] for an intercommunicator; those of [`Plan::run`](super::Plan::run).
 pub(crate) fn run_barrier(communicator: &Communicator) -> Result<(), Error> {
-    if communicator.is_described() && communicator.tell_collective(Call::Barrier) {
+    if communicator.is_described() && communicator.tell_collective(Call::Barrier, None) {
         return communicator.barrier()?.run();
     }
     meet(communicator, Call::Barrier)

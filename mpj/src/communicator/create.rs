@@ -1,8 +1,10 @@
 //! Calls that make communicators (MPI-4.1 section 7.4).
 
+use std::panic::Location;
+
 use mpicore::{Created, SplitKey};
 
-use super::operation::{Operation, listed};
+use super::operation::{CallPlace, Operation, listed};
 use super::{Await, Communicator, Completion};
 use crate::error::Error;
 use crate::group::Group;
@@ -39,6 +41,7 @@ impl PendingCommunicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Wait")]
+    #[track_caller]
     pub fn wait(mut self) -> Result<Communicator, Error> {
         let ended = self.operation.wait(&self.parent.device).map_err(mpicore::Error::from);
         self.parent.made(ended.and_then(|_| self.created.take()))
@@ -63,8 +66,13 @@ impl PendingCommunicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Test")]
+    #[track_caller]
     pub fn test(&mut self) -> Result<Option<Communicator>, Error> {
-        match self.operation.test(&self.parent.device) {
+        self.test_at(Some(Location::caller()))
+    }
+
+    fn test_at(&mut self, place: CallPlace) -> Result<Option<Communicator>, Error> {
+        match self.operation.test(&self.parent.device, place) {
             Ok(Some(_)) => self.parent.made(self.created.take()).map(Some),
             // The communicator is not made yet; this neither keeps nor settles an error of the thread.
             Ok(None) => Ok(None),
@@ -96,7 +104,7 @@ impl Await for PendingCommunicator {
     type Output = Communicator;
 
     fn look(&mut self) -> Result<Option<Self::Output>, Error> {
-        self.test()
+        self.test_at(None)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::panic::Location;
 
 use mpicore::{Entered, Site};
-use mpjdev::{CallKind, Described, Recorded};
+use mpjdev::{CallKind, Described, Recorded, recorded};
 
 use crate::datatype::{Datatype, TypeMap};
 use crate::envelope::{Source, Status};
@@ -94,6 +94,19 @@ impl PointToPoint {
     pub(crate) fn recorded(&self, name: &'static str, kind: CallKind) -> Option<Recorded> {
         let place = Location::caller();
         if self.device.is_described() { self.record(name, kind, place) } else { None }
+    }
+
+    /// Records a probe that has not waited, and has found a message.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn recorded_find(
+        &self,
+        name: &'static str,
+        status: &mpjdev::Status,
+    ) -> Option<Recorded> {
+        let recorded = self.recorded(name, CallKind::Probe)?;
+        recorded::found(status);
+        Some(recorded)
     }
 
     #[cold]

@@ -1,5 +1,6 @@
 //! The request of the device that a request of this crate stands for, until a program has its outcome.
 
+use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mpjdev::{Device, Error, Status};
@@ -16,6 +17,9 @@ pub(crate) struct Operation {
     /// Whether the program was told that the operation is complete.
     is_seen: AtomicBool,
 }
+
+/// Where the program makes a call. That of a future that is polled is not known.
+pub type CallPlace = Option<&'static Location<'static>>;
 
 /// How an operation has ended.
 pub type Outcome = Result<Status, Box<Error>>;
@@ -55,19 +59,20 @@ impl Operation {
         self.outcome = Some(outcome);
     }
 
-    /// Waits for the outcome and takes it.
+    /// Waits for the outcome and takes it. The caller is where the program waits.
     #[inline]
+    #[track_caller]
     pub fn wait(&mut self, device: &Device) -> Result<Status, Error> {
         match self.open.take() {
-            Some(request) => device.iwait(request),
+            Some(request) => device.iwait_at(request, Some(Location::caller())),
             None => self.take_outcome(),
         }
     }
 
-    /// Takes the outcome, if it is there.
-    pub fn test(&mut self, device: &Device) -> Result<Option<Status>, Error> {
+    /// Takes the outcome, if it is there, in a call of the program at this place, if that is known.
+    pub fn test(&mut self, device: &Device, place: CallPlace) -> Result<Option<Status>, Error> {
         match self.open {
-            Some(_) => device.itest(&mut self.open),
+            Some(_) => device.itest_at(&mut self.open, place),
             None => self.take_outcome().map(Some),
         }
     }

@@ -312,7 +312,7 @@ impl PointToPoint {
             let _ = self.device.iwait(receive);
             return Err(error);
         }
-        self.received(self.device.iwait(receive), recv_tag)
+        self.received(self.device.iwait_at(receive, Some(place)), recv_tag)
     }
 
     /// Sends the contents of `buffer`, then replaces them with the received message (MPI_Sendrecv_replace). It sends a
@@ -370,7 +370,8 @@ impl PointToPoint {
     pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status, Error> {
         let _recorded = self.recorded("probe", CallKind::Probe);
         let (source, tag) = (self.sender(source.into())?, tag.into().value());
-        self.received(self.device.probe(source, tag, self.context), tag)
+        let found = self.device.probe(source, tag, self.context);
+        self.received(found.inspect(recorded::found), tag)
     }
 
     /// Like [`PointToPoint::probe`], but does not wait (MPI_Iprobe).
@@ -389,6 +390,7 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Iprobe")]
+    #[track_caller]
     pub fn iprobe(
         &self,
         source: impl Into<Source>,
@@ -397,7 +399,10 @@ impl PointToPoint {
         let (source, tag) = (self.sender(source.into())?, tag.into().value());
         match self.device.iprobe(source, tag, self.context) {
             Ok(None) => Ok(None),
-            Ok(Some(status)) => self.received(Ok(status), tag).map(Some),
+            Ok(Some(status)) => {
+                let _recorded = self.recorded_find("iprobe", &status);
+                self.received(Ok(status), tag).map(Some)
+            }
             Err(error) => self.received(Err(error), tag).map(Some),
         }
     }

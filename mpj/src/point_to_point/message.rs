@@ -74,7 +74,8 @@ impl Message {
         match self.start::<B::Element>(sink(buffer))? {
             (Some(request), described) => {
                 // The borrow of the buffer lasts until this returns (PP1).
-                let received = communicator.device.iwait(request);
+                let place = Some(Location::caller());
+                let received = communicator.device.iwait_at(request, place);
                 communicator.answer(described)?;
                 communicator.received(received, None)
             }
@@ -104,7 +105,8 @@ impl Message {
         let wanted = *count.as_ref().unwrap_or(&0);
         let mut buffer = bytemuck::try_zeroed_vec::<T>(wanted).unwrap_or_default();
         let (request, described) = self.start::<T>(sink(&mut buffer))?;
-        let received = request.map(|request| communicator.device.iwait(request)).transpose();
+        let (device, place) = (&communicator.device, Some(Location::caller()));
+        let received = request.map(|request| device.iwait_at(request, place)).transpose();
         communicator.answer(count)?;
         communicator.answer(described)?;
         if buffer.len() < wanted {
@@ -229,7 +231,10 @@ impl PointToPoint {
         let _recorded = self.recorded("mprobe", CallKind::Probe);
         let (source, tag) = (self.sender(source.into())?, tag.into().value());
         let found = match self.device.mprobe(source, tag, self.context) {
-            Ok(found) => Some(self.answer(Ok::<_, Error>(found))?),
+            Ok(found) => {
+                recorded::found(&found.status());
+                Some(self.answer(Ok::<_, Error>(found))?)
+            }
             Err(error) => self.refused(error, tag).map(|()| None)?,
         };
         Ok(self.message(found))
@@ -252,6 +257,7 @@ impl PointToPoint {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Improbe")]
+    #[track_caller]
     pub fn improbe(
         &self,
         source: impl Into<Source>,
@@ -260,7 +266,10 @@ impl PointToPoint {
         let (source, tag) = (self.sender(source.into())?, tag.into().value());
         match self.device.improbe(source, tag, self.context) {
             Ok(None) => Ok(None),
-            Ok(found) => Ok(Some(self.message(self.answer(Ok::<_, Error>(found))?))),
+            Ok(Some(found)) => {
+                let _recorded = self.recorded_find("improbe", &found.status());
+                Ok(Some(self.message(Some(self.answer(Ok::<_, Error>(found))?))))
+            }
             Err(error) => self.refused(error, tag).map(|()| Some(self.message(None))),
         }
     }

@@ -5,6 +5,7 @@
 //!   receive.
 
 use std::ops::{Deref, DerefMut};
+use std::panic::Location;
 
 use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
@@ -175,6 +176,7 @@ impl<T: Datatype> PartitionedSend<T> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias("MPI_Start", "MPI_Wait"))]
+    #[track_caller]
     pub fn scope<R>(
         &mut self,
         body: impl FnOnce(Vec<UnreadyPartition<'_, T>>) -> R,
@@ -195,6 +197,7 @@ impl<T: Datatype> PartitionedSend<T> {
     }
 
     /// Marks what is left, and waits.
+    #[track_caller]
     fn complete(&mut self) -> Result<(), Error> {
         if self.0.operation.is_none() {
             return Ok(());
@@ -293,6 +296,7 @@ impl<T: Datatype> PartitionedReceive<T> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias("MPI_Start", "MPI_Wait"))]
+    #[track_caller]
     pub fn scope<R>(&mut self, body: impl FnOnce(&Arrivals<'_, T>) -> R) -> Result<R, Error> {
         self.0.wait()?;
         self.0.operation = Some(self.0.communicator.answer(self.0.core.start())?);
@@ -344,9 +348,12 @@ impl<'s, T: Datatype> Arrivals<'s, T> {
 
 impl<T: Datatype, P> Partitioned<T, P> {
     /// Waits for what is under way.
+    #[track_caller]
     fn wait(&mut self) -> Result<(), Error> {
         let Some(request) = self.operation.take() else { return Ok(()) };
-        self.communicator.completed(self.communicator.device.iwait(request)).map(drop)
+        let place = Some(Location::caller());
+        let ended = self.communicator.device.iwait_at(request, place);
+        self.communicator.completed(ended).map(drop)
     }
 
     /// Returns the buffer if nothing is under way.

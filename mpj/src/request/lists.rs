@@ -1,6 +1,10 @@
 //! Waits and tests for several requests (MPI-4.1 section 3.7.5): of any types, and of any calls. The requests of a list
 //! may belong to different communicators, but all to the same context of the rank.
 
+use std::panic::Location;
+
+use mpjdev::{CallKind, Device, Recorded};
+
 use crate::communicator::PointToPoint;
 use crate::communicator::operation::{Internal, Listed};
 use crate::error::Error;
@@ -50,13 +54,18 @@ impl<R: Listed + ?Sized> AnyRequest for R {}
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 #[doc(alias = "MPI_Waitall")]
+#[track_caller]
 pub fn wait_all<'r, R: AnyRequest + ?Sized + 'r>(
     requests: impl IntoIterator<Item = &'r mut R>,
 ) -> Result<(), Error> {
-    let mut first = Ok(());
+    let (mut first, mut recorded) = (Ok(()), None);
+    let place = Location::caller();
     for request in requests {
         let Some(open) = request.take_open(Internal(())) else { continue };
         let communicator = request.communicator(Internal(()));
+        if recorded.is_none() && open.completed().is_none() {
+            recorded = recorded_at("wait_all", &communicator.device, place);
+        }
         let outcome = communicator.device.iwait(open);
         if first.is_ok() {
             first = communicator.answer(outcome.clone()).map(drop);
@@ -87,10 +96,12 @@ pub fn wait_all<'r, R: AnyRequest + ?Sized + 'r>(
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 #[doc(alias = "MPI_Waitany")]
+#[track_caller]
 pub fn wait_any<'r, R: AnyRequest + ?Sized + 'r>(
     requests: impl IntoIterator<Item = &'r mut R>,
 ) -> Result<Option<usize>, Error> {
-    let done = call(requests, |device, open| Ok(device.iwaitany(open)?.into_iter().collect()))?;
+    let wait = |device: &Device, open: &mut [_]| Ok(device.iwaitany(open)?.into_iter().collect());
+    let done = call("wait_any", requests, wait)?;
     Ok(done.first().copied())
 }
 
@@ -122,10 +133,11 @@ pub fn wait_any<'r, R: AnyRequest + ?Sized + 'r>(
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 #[doc(alias = "MPI_Waitsome")]
+#[track_caller]
 pub fn wait_some<'r, R: AnyRequest + ?Sized + 'r>(
     requests: impl IntoIterator<Item = &'r mut R>,
 ) -> Result<Vec<usize>, Error> {
-    call(requests, |device, open| device.iwaitsome(open))
+    call("wait_some", requests, |device, open| device.iwaitsome(open))
 }
 
 /// Tests whether one of the requests is complete (MPI_Testany), and returns its index. Returns `None` if none is that was
@@ -145,10 +157,12 @@ pub fn wait_some<'r, R: AnyRequest + ?Sized + 'r>(
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 #[doc(alias = "MPI_Testany")]
+#[track_caller]
 pub fn test_any<'r, R: AnyRequest + ?Sized + 'r>(
     requests: impl IntoIterator<Item = &'r mut R>,
 ) -> Result<Option<usize>, Error> {
-    let done = call(requests, |device, open| Ok(device.itestany(open)?.into_iter().collect()))?;
+    let test = |device: &Device, open: &mut [_]| Ok(device.itestany(open)?.into_iter().collect());
+    let done = call("test_any", requests, test)?;
     Ok(done.first().copied())
 }
 
@@ -168,10 +182,11 @@ pub fn test_any<'r, R: AnyRequest + ?Sized + 'r>(
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 #[doc(alias = "MPI_Testsome")]
+#[track_caller]
 pub fn test_some<'r, R: AnyRequest + ?Sized + 'r>(
     requests: impl IntoIterator<Item = &'r mut R>,
 ) -> Result<Vec<usize>, Error> {
-    call(requests, |device, open| device.itestsome(open))
+    call("test_some", requests, |device, open| device.itestsome(open))
 }
 
 /// Tests whether all requests are complete (MPI_Testall).
@@ -190,12 +205,13 @@ pub fn test_some<'r, R: AnyRequest + ?Sized + 'r>(
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 #[doc(alias = "MPI_Testall")]
+#[track_caller]
 pub fn test_all<'r, R: AnyRequest + ?Sized + 'r>(
     requests: impl IntoIterator<Item = &'r mut R>,
 ) -> Result<bool, Error> {
     let mut list: Vec<_> = requests.into_iter().collect();
     let (mut are_done, mut failed) = (true, None);
-    call(list.iter_mut(), |device, open| {
+    call("test_all", list.iter_mut(), |device, open| {
         let places = (0..open.len()).filter(|&place| open[place].is_some()).collect::<Vec<_>>();
         let Some(outcomes) = device.itestall(open)? else {
             are_done = false;
@@ -228,13 +244,23 @@ impl<R: Listed + ?Sized> Drop for Opened<'_, '_, R> {
     }
 }
 
-/// Makes a call of the device with the requests of a list, and returns the places of those that it has completed.
+/// Begins the record of a call for requests of this device, where calls are recorded.
+fn recorded_at(
+    name: &'static str,
+    device: &Device,
+    place: &'static Location<'static>,
+) -> Option<Recorded> {
+    let recorded = || Recorded::begin(name, CallKind::Wait, Some(place), None);
+    device.records().then(recorded).flatten()
+}
+
+/// Makes a call of the device with the requests of a list, and returns the places of those that it has completed. If it has
+/// completed none, it is not recorded.
+#[track_caller]
 fn call<'r, R: AnyRequest + ?Sized + 'r>(
+    name: &'static str,
     requests: impl IntoIterator<Item = &'r mut R>,
-    call: impl FnOnce(
-        &mpjdev::Device,
-        &mut [Option<mpjdev::Request>],
-    ) -> Result<Vec<Completion>, mpjdev::Error>,
+    call: impl FnOnce(&Device, &mut [Option<mpjdev::Request>]) -> Result<Vec<Completion>, mpjdev::Error>,
 ) -> Result<Vec<usize>, Error> {
     let mut requests: Vec<_> = requests.into_iter().collect();
     let Some(first) = requests.first() else {
@@ -247,7 +273,13 @@ fn call<'r, R: AnyRequest + ?Sized + 'r>(
     }
     let open = requests.iter_mut().map(|request| request.take_open(Internal(()))).collect();
     let mut opened = Opened { requests: &mut requests, open };
+    let recorded = recorded_at(name, device, Location::caller());
     let ended = call(device, &mut opened.open);
+    if matches!(&ended, Ok(ended) if ended.is_empty()) {
+        recorded.into_iter().for_each(Recorded::forget);
+    } else {
+        drop(recorded);
+    }
     drop(opened);
     let ended = ended.map(|ended| Some(ended).filter(|ended| !ended.is_empty()));
     let ended = communicator.answer_look(ended)?.unwrap_or_default();

@@ -5,7 +5,7 @@ use std::panic::Location;
 use mpicore::{Persistent, PersistentTransfer, Steps};
 
 use super::leave;
-use crate::communicator::operation::{Internal, Listed, Operation, Outcome};
+use crate::communicator::operation::{CallPlace, Internal, Listed, Operation, Outcome};
 use crate::communicator::{Await, Completion, PointToPoint};
 use crate::datatype::Datatype;
 use crate::envelope::Status;
@@ -121,6 +121,7 @@ impl<T: Datatype> PersistentRequest<T> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Wait")]
+    #[track_caller]
     pub fn wait(&mut self) -> Result<Option<Status>, Error> {
         if !self.operation.is_wanted() {
             return Ok(None);
@@ -148,11 +149,16 @@ impl<T: Datatype> PersistentRequest<T> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Test")]
+    #[track_caller]
     pub fn test(&mut self) -> Result<bool, Error> {
+        self.test_at(Some(Location::caller()))
+    }
+
+    fn test_at(&mut self, place: CallPlace) -> Result<bool, Error> {
         if !self.operation.is_wanted() {
             return Ok(true);
         }
-        let tested = self.operation.test(&self.communicator.device);
+        let tested = self.operation.test(&self.communicator.device, place);
         let tested = tested.inspect_err(|_| self.settle());
         let Some(status) = self.communicator.answer_look(tested)? else { return Ok(false) };
         self.last = Some(self.communicator.status(status));
@@ -341,7 +347,7 @@ impl<T: Datatype> Await for &mut PersistentRequest<T> {
 
     fn look(&mut self) -> Result<Option<Self::Output>, Error> {
         let is_wanted = self.operation.is_wanted();
-        Ok(self.test()?.then(|| self.status().filter(|_| is_wanted)))
+        Ok(self.test_at(None)?.then(|| self.status().filter(|_| is_wanted)))
     }
 }
 

@@ -1,7 +1,9 @@
 //! The requests of a scope.
 
+use std::panic::Location;
+
 use super::State;
-use crate::communicator::operation::{Internal, Listed, Outcome};
+use crate::communicator::operation::{CallPlace, Internal, Listed, Outcome};
 use crate::communicator::{Await, Completion, PointToPoint};
 use crate::envelope::Status;
 use crate::error::Error;
@@ -68,6 +70,7 @@ impl<B: Borrow> ScopedRequest<'_, B> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Wait")]
+    #[track_caller]
     pub fn wait(self) -> Result<(B, Status), Error> {
         let Self { state, communicator, .. } = self;
         let request = match self.request {
@@ -80,7 +83,8 @@ impl<B: Borrow> ScopedRequest<'_, B> {
             Started::Taken => None,
         };
         // The status is taken apart, not moved: see `PointToPoint::completed`.
-        let status = match communicator.device.iwait(request.ok_or(mpjdev::Error::Request)?) {
+        let (request, place) = (request.ok_or(mpjdev::Error::Request)?, Location::caller());
+        let status = match communicator.device.iwait_at(request, Some(place)) {
             Ok(status) => communicator.answer(Ok::<_, Error>(())).map(|()| status)?,
             Err(error) => communicator.answer(Err(error))?,
         };
@@ -108,12 +112,18 @@ impl<B: Borrow> ScopedRequest<'_, B> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     #[doc(alias = "MPI_Test")]
+    #[track_caller]
     pub fn test(&mut self) -> Result<Option<(B, Status)>, Error> {
+        self.test_at(Some(Location::caller()))
+    }
+
+    fn test_at(&mut self, at: CallPlace) -> Result<Option<(B, Status)>, Error> {
         let (communicator, state) = (self.communicator, self.state);
         let tested = match std::mem::replace(&mut self.request, Started::Taken) {
             Started::Done(request) => Ok(request.completed()),
             Started::UnderWay(place) => {
-                let tested = communicator.device.itest(&mut state.requests.borrow_mut()[place]);
+                let tested =
+                    communicator.device.itest_at(&mut state.requests.borrow_mut()[place], at);
                 if matches!(tested, Ok(None)) {
                     self.request = Started::UnderWay(place);
                 }
@@ -197,7 +207,7 @@ impl<B: Borrow> Await for ScopedRequest<'_, B> {
     type Output = (B, Status);
 
     fn look(&mut self) -> Result<Option<Self::Output>, Error> {
-        self.test()
+        self.test_at(None)
     }
 }
 

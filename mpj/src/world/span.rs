@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use mpjdev::{Recorded, RecordedSpan};
+use mpjdev::RecordedSpan;
 
 /// A part of the program that [`span`] has begun. It ends when this is dropped.
 #[derive(Debug)]
@@ -28,5 +28,6 @@ pub struct Span {
 /// ```
 #[track_caller]
 pub fn span(name: &'static str) -> Span {
-    Span { _recorded: Recorded::span(name, Location::caller()) }
+    let place = Location::caller();
+    Span { _recorded: RecordedSpan::begin(name, Some((place.file(), place.line()))) }
 }

@@ -1,6 +1,6 @@
-//! The records of a program's calls, in jobs whose launcher asks for them (`mpjrun --trace`). The layer above begins the
-//! record of a call where it describes the call; what carries the call out adds what it knows. A call that consists of others
-//! is one record.
+//! The records of a program's calls, in jobs whose launcher asks for them: of all calls (`mpjrun --trace`), or of the last
+//! ones, if the job finds mistakes between its ranks. The layer above begins the record of a call where it describes the
+//! call; what carries the call out adds what it knows. A call that consists of others is one record.
 
 use std::cell::Cell;
 use std::num::NonZeroU32;
@@ -20,6 +20,8 @@ pub use transport_lapi::bootstrap::trace::Kind as CallKind;
 thread_local! {
     /// The record of the call that this thread is in.
     static CURRENT: Cell<Option<Entry>> = const { Cell::new(None) };
+    /// How many operations have ended in that call, if it is a wait or a test.
+    static ENDED: Cell<usize> = const { Cell::new(0) };
 }
 
 /// A call that is recorded. It ends when this is dropped.
@@ -55,24 +57,16 @@ impl Recorded {
             entry.communicator(number);
         }
         CURRENT.set(Some(entry));
+        ENDED.set(0);
         Some(Self { entry })
     }
 
-    /// Says that the operation `key` of this device has ended in the call.
-    pub(crate) fn ends(&self, status: &Status, device: NonZeroU32, key: u64) {
-        let part = trace::recorder().and_then(|recorder| recorder.begin(0, CallKind::Ended));
-        let Some(part) = part else { return };
-        part.request(number(device, key));
-        tell(part, status);
-        part.belongs_to(self.entry);
-    }
-
-    /// Begins the record of a part of the program, in which calls have records of their own.
-    pub fn span(name: &'static str, place: &'static Location<'static>) -> Option<RecordedSpan> {
-        let recorder = trace::recorder()?;
-        let entry = recorder.begin(recorder.text_once(name), CallKind::Span)?;
-        entry.at(recorder.place(place));
-        Some(RecordedSpan(entry))
+    /// Forgets the record: the call has done nothing.
+    #[cold]
+    pub fn forget(self) {
+        trace::recorder().into_iter().for_each(|recorder| recorder.forget(self.entry));
+        CURRENT.set(None);
+        std::mem::forget(self);
     }
 }
 
@@ -86,6 +80,17 @@ impl Drop for Recorded {
 /// A part of the program that is recorded. It ends when this is dropped.
 #[must_use = "the part ends when this is dropped"]
 pub struct RecordedSpan(Entry);
+
+impl RecordedSpan {
+    /// Begins the record of a part of the program that begins at this line of a file, if that is known. Calls in it have
+    /// records of their own. There is none where only the last calls are kept, whose records are not nested.
+    pub fn begin(name: &'static str, place: Option<(&'static str, u32)>) -> Option<Self> {
+        let recorder = trace::recorder().filter(|recorder| !recorder.has_rings())?;
+        let entry = recorder.begin(recorder.text_once(name), CallKind::Span)?;
+        place.into_iter().for_each(|(file, line)| entry.at(recorder.line(file, line)));
+        Some(Self(entry))
+    }
+}
 
 impl std::fmt::Debug for RecordedSpan {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -104,15 +109,57 @@ pub fn join() {
     trace::join();
 }
 
-/// Whether calls are recorded.
-pub(crate) fn is_on() -> bool {
-    trace::recorder().is_some()
+/// Whether parts of the program are recorded.
+pub fn has_spans() -> bool {
+    trace::recorder().is_some_and(|recorder| !recorder.has_rings())
+}
+
+/// Whether calls are recorded, in a job that finds mistakes between its ranks if `checks` says so.
+pub(crate) fn is_on(checks: bool) -> bool {
+    trace::recorder().is_some_and(|recorder| checks || !recorder.has_rings())
 }
 
 /// A number of a request that no other one of this process has at the same time.
 fn number(device: NonZeroU32, key: u64) -> u64 {
     // No slab has so many slots that the upper bits of a key say nothing.
     key.wrapping_add(1) ^ u64::from(device.get()).rotate_right(8)
+}
+
+/// Says of the wait or test that this thread is in that the operation `key` of this device has ended in it. Where only the
+/// last calls are kept, it is said to be about the operation, if that is the only one.
+fn ended(status: &Status, device: NonZeroU32, key: u64) {
+    let (Some(entry), Some(recorder)) = (CURRENT.get(), trace::recorder()) else { return };
+    if !entry.is(CallKind::Wait) {
+        return;
+    }
+    let others = ENDED.replace(ENDED.get() + 1);
+    if !recorder.has_rings() {
+        let Some(part) = recorder.begin(0, CallKind::Ended) else { return };
+        part.request(number(device, key));
+        tell(part, status);
+        part.belongs_to(entry);
+    } else if others == 0 {
+        tell(entry, status);
+    } else {
+        entry.peer(None, None);
+        entry.bytes(0);
+    }
+}
+
+/// Says of the call that this thread is in that it has found a message.
+#[cold]
+pub fn found(status: &Status) {
+    CURRENT.get().into_iter().for_each(|entry| tell(entry, status));
+}
+
+/// Says of the call that this thread is in that it is a collective one, of which this rank has so many bytes: those of its
+/// block, where each rank has one, or those that it sends.
+#[cold]
+pub fn collective_bytes(bytes: u64) {
+    // Of a call that consists of several collective ones, the first one counts.
+    if let Some(entry) = CURRENT.get().filter(|entry| entry.is(CallKind::Other)) {
+        entry.bytes(bytes);
+    }
 }
 
 /// Says of the call that this thread is in that it sends.
@@ -167,12 +214,12 @@ pub fn collective(name: &'static str, number: i32) {
     entry.sequence(number as u32 as u64);
 }
 
-/// The record of a wait for a list of requests.
+/// The record of a wait for a list of requests, or of a test, unless this thread is in a call that has a record.
 pub(super) struct RecordedWait {
-    recorded: Option<Recorded>,
+    _recorded: Option<Recorded>,
     device: NonZeroU32,
-    /// What the places of the list refer to; nothing for empty ones.
-    keys: Vec<Option<Option<u64>>>,
+    /// What the places of the list refer to; nothing for empty ones. It is not known where only the last calls are kept.
+    keys: Option<Vec<Option<Option<u64>>>>,
     /// The place whose outcome is noted next.
     next: usize,
 }
@@ -181,32 +228,47 @@ impl RecordedWait {
     #[cold]
     #[inline(never)]
     pub(super) fn begin(device: &Device, requests: &[Option<Request>]) -> Self {
-        let recorded = Recorded::begin("wait", CallKind::Wait, None, None);
+        let _recorded = Recorded::begin("wait", CallKind::Wait, None, None);
+        Self { _recorded, ..Self::of_test(device, requests) }
+    }
+
+    /// That of a test, which has no record of its own, since it may find nothing.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn of_test(device: &Device, requests: &[Option<Request>]) -> Self {
         let device = device.number();
         let key = |request: &Request| request.pending_on(device);
-        let keys = requests.iter().map(|place| place.as_ref().map(key)).collect();
-        Self { recorded, device, keys, next: 0 }
+        let keys = || requests.iter().map(|place| place.as_ref().map(key)).collect();
+        let keys = trace::recorder().filter(|recorder| !recorder.has_rings()).map(|_| keys());
+        Self { _recorded: None, device, keys, next: 0 }
     }
 
     /// Notes the outcome of the next request of the list.
     pub(super) fn noted(&mut self, outcome: Result<Status, Error>) -> Result<Status, Error> {
-        while self.keys.get(self.next).is_some_and(Option::is_none) {
-            self.next += 1;
-        }
-        self.note(self.next, &outcome);
-        self.next += 1;
+        self.note_next(&outcome);
         outcome
     }
 
+    /// The same, without the outcome.
+    pub(super) fn note_next(&mut self, outcome: &Result<Status, Error>) {
+        let keys = self.keys.iter().flatten();
+        self.next += keys.skip(self.next).take_while(|key| key.is_none()).count();
+        self.note(self.next, outcome);
+        self.next += 1;
+    }
+
     /// Notes the outcomes of requests at these places.
-    pub(super) fn note_places(&mut self, ended: &[Completion]) {
+    pub(super) fn note_places(&self, ended: &[Completion]) {
         ended.iter().for_each(|(place, outcome)| self.note(*place, outcome));
     }
 
     fn note(&self, place: usize, outcome: &Result<Status, Error>) {
-        let key = self.keys.get(place).copied().flatten().flatten();
-        if let (Some(recorded), Some(key), Ok(status)) = (&self.recorded, key, outcome) {
-            recorded.ends(status, self.device, key);
+        let key = match &self.keys {
+            Some(keys) => keys.get(place).copied().flatten().flatten(),
+            None => Some(0),
+        };
+        if let (Some(key), Ok(status)) = (key, outcome) {
+            ended(status, self.device, key);
         }
     }
 }
@@ -215,14 +277,15 @@ impl Device {
     /// [`Device::iwait`] where calls are recorded, or for a request of another device.
     #[cold]
     #[inline(never)]
-    pub(super) fn iwait_recorded(&self, request: &Request) -> Result<Status, Error> {
+    pub(super) fn iwait_recorded(
+        &self,
+        request: &Request,
+        place: Option<&'static Location<'static>>,
+    ) -> Result<Status, Error> {
         let key = request.pending_on(self.number()).ok_or(Error::Request)?;
-        let recorded = Recorded::begin("wait", CallKind::Wait, None, None);
-        let ended = self.wait_ended(self.session()?, key, Call::Wait, None);
-        if let (Some(recorded), Ok(status)) = (&recorded, &ended) {
-            recorded.ends(status, self.number(), key);
-        }
-        ended
+        let _recorded = Recorded::begin("wait", CallKind::Wait, place, None);
+        let outcome = self.wait_ended(self.session()?, key, Call::Wait, None);
+        outcome.inspect(|status| ended(status, self.number(), key))
     }
 
     /// [`Device::itest`] where calls are recorded.
@@ -231,12 +294,13 @@ impl Device {
     pub(super) fn itest_recorded(
         &self,
         request: &mut Option<Request>,
+        place: Option<&'static Location<'static>>,
     ) -> Result<Option<Status>, Error> {
         let key = request.as_ref().and_then(|request| request.pending_on(self.number()));
         let tested = self.test(request);
         if let (Some(key), Ok(Some(status))) = (key, &tested) {
-            let recorded = Recorded::begin("test", CallKind::Wait, None, None);
-            recorded.iter().for_each(|recorded| recorded.ends(status, self.number(), key));
+            let _recorded = Recorded::begin("test", CallKind::Wait, place, None);
+            ended(status, self.number(), key);
         }
         tested
     }

@@ -3,6 +3,7 @@
 //! Calls for several requests take a list of `Option<Request>`. They empty the place of a completed request, and skip
 //! empty places, which stand for MPI_REQUEST_NULL.
 
+use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use transport_lapi::bootstrap::waits::{Phase, Wait, Within};
@@ -26,12 +27,25 @@ impl Device {
     /// request of another device; what made the device unusable.
     #[inline]
     pub fn iwait(&self, request: Request) -> Result<Status, Error> {
+        self.iwait_at(request, None)
+    }
+
+    /// [`Device::iwait`] by a call of the program at this place, where calls are recorded.
+    ///
+    /// # Errors
+    /// As [`Device::iwait`].
+    #[inline]
+    pub fn iwait_at(
+        &self,
+        request: Request,
+        place: Option<&'static Location<'static>>,
+    ) -> Result<Status, Error> {
         match request.handle() {
             Handle::Complete { dest, tag, bytes } => Ok(Status::new(dest, tag, bytes)),
             Handle::Pending { key, device } if Some(device) == self.number_of_waits() => {
                 self.wait_ended(self.session()?, key, Call::Wait, None)
             }
-            Handle::Pending { .. } => self.iwait_recorded(&request),
+            Handle::Pending { .. } => self.iwait_recorded(&request, place),
         }
     }
 
@@ -41,7 +55,19 @@ impl Device {
     /// # Errors
     /// As [`Device::iwait`].
     pub fn itest(&self, request: &mut Option<Request>) -> Result<Option<Status>, Error> {
-        if self.records() { self.itest_recorded(request) } else { self.test(request) }
+        self.itest_at(request, None)
+    }
+
+    /// [`Device::itest`] by a call of the program at this place, where calls are recorded.
+    ///
+    /// # Errors
+    /// As [`Device::iwait`].
+    pub fn itest_at(
+        &self,
+        request: &mut Option<Request>,
+        place: Option<&'static Location<'static>>,
+    ) -> Result<Option<Status>, Error> {
+        if self.records() { self.itest_recorded(request, place) } else { self.test(request) }
     }
 
     /// [`Device::itest`] without a record.
@@ -108,7 +134,8 @@ impl Device {
         &self,
         requests: &mut [Option<Request>],
     ) -> Result<Option<Vec<Result<Status, Error>>>, Error> {
-        self.poll_for(|session| {
+        let recorded = self.records().then(|| RecordedWait::of_test(self, requests));
+        let outcomes = self.poll_for(|session| {
             let State { requests: operations, .. } = &session.state;
             let is_open = |request: &Request| {
                 let key = request.pending_on(self.number());
@@ -119,7 +146,12 @@ impl Device {
             }
             let state = &mut session.state;
             Some(requests.iter_mut().filter_map(|place| self.take_ended(state, place)).collect())
-        })
+        })?;
+        if let (Some(mut recorded), Some(outcomes)) = (recorded, &outcomes) {
+            let outcomes: &Vec<_> = outcomes;
+            outcomes.iter().for_each(|outcome| recorded.note_next(outcome));
+        }
+        Ok(outcomes)
     }
 
     /// Waits until one of the requests is complete (MPI_Waitany), empties its place and returns the place and the
@@ -288,7 +320,7 @@ impl Device {
         let recorded = self.records().then(|| RecordedWait::begin(self, requests));
         let first = First { device: self, requests, most, looked_at: Requests::NEVER };
         let ended = self.wait_until(self.session()?, first)?;
-        recorded.into_iter().for_each(|mut recorded| recorded.note_places(&ended));
+        recorded.into_iter().for_each(|recorded| recorded.note_places(&ended));
         Ok(ended)
     }
 
@@ -297,11 +329,14 @@ impl Device {
         requests: &mut [Option<Request>],
         most: usize,
     ) -> Result<Vec<Completion>, Error> {
+        let recorded = self.records().then(|| RecordedWait::of_test(self, requests));
         let ended = self.poll_for(|session| {
             let ended = self.take_first(&mut session.state, requests, most);
             (!ended.is_empty()).then_some(ended)
         })?;
-        Ok(ended.unwrap_or_default())
+        let ended = ended.unwrap_or_default();
+        recorded.into_iter().for_each(|recorded| recorded.note_places(&ended));
+        Ok(ended)
     }
 
     /// Takes at most `most` complete requests out of their places.

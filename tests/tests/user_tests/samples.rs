@@ -7,7 +7,7 @@
 use std::thread;
 use std::time::Duration;
 
-use mpj::{ANY_SOURCE, World};
+use mpj::{ANY_SOURCE, Partition, World};
 use rustix::process::{Signal, getppid, kill_process};
 use transport_lapi::config;
 
@@ -85,6 +85,54 @@ fn two_ranks_panic(world: &World) {
     world.barrier().expect("all are here");
     assert_eq!(world.rank(), 1, "another one is wanted");
     wait_for(0, world);
+}
+
+/// The ranks pass thirty messages around. After that rank 1 fails, when it has heard from the others.
+#[mpj::test(ranks = 3)]
+#[ignore = "fails on purpose"]
+fn fails_after_many_calls(world: &World) {
+    let (rank, size) = (world.rank(), world.size());
+    let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+    let mut number = [0_u32; 2];
+    for lap in 0..30 {
+        if rank > 0 {
+            world.recv(&mut number, left, lap).expect("a message");
+        }
+        world.send(&number, right, lap).expect("a receiver");
+        if rank == 0 {
+            world.recv(&mut number, left, lap).expect("a message");
+        }
+    }
+    if rank == 1 {
+        world.recv(&mut number, 0, 50).expect("a message");
+        world.recv(&mut number, 2, 50).expect("a message");
+        panic!("all have come");
+    }
+    world.send(&number, 1, 50).expect("a receiver");
+    wait_for(1, world);
+}
+
+#[mpj::test(ranks = 2)]
+#[ignore = "fails on purpose"]
+fn fails_after_calls_of_many_kinds(world: &World) {
+    let other = 1 - world.rank();
+    let mut receives = [0, 1].map(|tag| world.irecv(vec![0_u8; 8], other, tag).expect("a receive"));
+    for tag in 0..2 {
+        world.send(&[7_u8; 8], other, tag).expect("a receiver");
+    }
+    mpj::wait_all(&mut receives).expect("they come");
+    let receive = world.irecv(vec![0_u16; 3], other, 2).expect("a receive");
+    world.send(&[7_u16; 3], other, 2).expect("a receiver");
+    receive.wait().expect("it comes");
+    world.broadcast(&mut [1_u32; 3], 0).expect("all are here");
+    world.all_gather(&[1_u32, 2], &mut [0_u32; 4]).expect("all are here");
+    world.all_reduce(&mut [1.0; 4], mpj::Op::Sum).expect("all are here");
+    let (sent, count) = (Partition::packed([1, 2]), world.rank() + 1);
+    let (received, mut into) = (Partition::packed([count; 2]), vec![0_u64; 2 * count]);
+    world.all_to_allv(&[1_u64; 3], &sent, &mut into, &received).expect("all are here");
+    world.barrier().expect("all are here");
+    assert_ne!(world.rank(), 1, "one fails");
+    wait_for(1, world);
 }
 
 #[mpj::test(ranks = 3)]

@@ -1,4 +1,5 @@
-//! What a rank records of its calls, in memory that the launcher reads when the rank has ended (`mpjrun --trace`).
+//! What a rank records of its calls, in memory that the launcher reads when the rank has ended: all calls
+//! (`mpjrun --trace`), or the last ones, for the report of a job that finds mistakes and fails.
 //!
 //! The launcher makes one sealed memfd for each rank ([`create`]), which the rank inherits. The rank maps it and records
 //! (`recorder.rs`); the launcher reads it ([`read`], `recorded.rs`), however the rank has ended: what was recorded is
@@ -10,12 +11,16 @@
 //!  blocks   of 16 KiB, each taken by one thread, which fills it: a head of 64 bytes, then records of 64 bytes
 //! ```
 //!
+//! Where only the last calls are kept, blocks have 2 KiB, and a thread has one, a ring: when it is full, the thread goes on
+//! at its beginning.
+//!
 //! - TC1: all of it is words of 64 bits, which are read and written as atomics. So there are no data races, and each
 //!   value that a reader gets was written.
 //! - TC2: a thread takes whole blocks, by one atomic addition, and only it writes to a block, so recording takes no lock.
 //! - TC3: memory that was never written is 0. A record counts if its first word, the start, is not 0; it is written last.
 //! - TC4: the launcher never trusts what a rank wrote: it copies the bytes, and each number in them is checked before it
 //!   is used.
+//! - TC7: in a ring, a thread begins a record only when its last one has ended, so that it ends none that was overwritten.
 
 mod mapping;
 mod recorded;
@@ -38,6 +43,8 @@ const RECORD: usize = 64;
 const WORDS: usize = RECORD / 8;
 /// Bytes of a block.
 const BLOCK: usize = 16 << 10;
+/// Bytes of a block that is a ring.
+const RING: usize = 2 << 10;
 /// Where the first block begins; before it are texts.
 const BLOCKS: usize = 256 << 10;
 /// The least memory that a rank can get: some hundred blocks beside the texts.
@@ -63,6 +70,8 @@ mod head {
     pub const LOST: usize = 4;
     /// How many threads have recorded.
     pub const THREADS: usize = 5;
+    /// Whether blocks are rings: 0 or 1.
+    pub const RINGS: usize = 6;
 }
 
 /// Words of the head of a block.
@@ -97,6 +106,15 @@ mod flag {
     pub const TAG: u64 = 1 << 42;
     pub const SEQUENCE: u64 = 1 << 43;
     pub const CANCELLED: u64 = 1 << 44;
+}
+
+/// Which records a memory keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// The first ones, in so many bytes. Those for which there is no room are counted.
+    First(u64),
+    /// The last ones of each thread, of the threads that have begun last.
+    Last,
 }
 
 /// Whose times records have.
@@ -179,16 +197,22 @@ impl Kind {
     ];
 }
 
-/// Makes the memory for what a rank records, of so many bytes, of which the system provides what is written.
+/// Makes the memory for what a rank records, of which the system provides what is written.
 ///
 /// # Errors
 /// What the system answers.
-pub fn create(bytes: u64, clock: Clock) -> io::Result<OwnedFd> {
+pub fn create(keep: Keep, clock: Clock) -> io::Result<OwnedFd> {
+    let (bytes, rings) = match keep {
+        Keep::First(bytes) => (bytes, 0),
+        Keep::Last => (LEAST, 1),
+    };
     let bytes = bytes.clamp(LEAST, MOST).next_multiple_of(BLOCK as u64);
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let memory = rustix::fs::memfd_create("mpj-trace", flags)?;
     rustix::fs::ftruncate(&memory, bytes)?;
-    let facts = [MAGIC, clock as u64].map(u64::to_le_bytes);
+    let mut facts = [0; WORDS];
+    (facts[head::MAGIC], facts[head::CLOCK], facts[head::RINGS]) = (MAGIC, clock as u64, rings);
+    let facts = facts.map(u64::to_le_bytes);
     rustix::io::pwrite(&memory, facts.as_flattened(), 0)?;
     rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(memory)

@@ -17,6 +17,7 @@ use std::sync::atomic::AtomicU64;
 use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::param::page_size;
 
 use super::{Clock, LEAST};
 
@@ -62,10 +63,13 @@ pub(super) fn map(memory: &OwnedFd) -> Result<&'static [AtomicU64], Errno> {
 /// Has the system provide the memory of some blocks, so that its first uses are no page faults. Returns whether there is
 /// such memory; a kernel that cannot tell says yes.
 pub(super) fn provide(blocks: &'static [AtomicU64]) -> bool {
-    let start = ptr::from_ref(blocks).cast_mut().cast();
+    let start = ptr::from_ref(blocks).cast_mut().cast::<u8>();
+    // The mapping begins with a page, so it has all of the page in which the first block begins.
+    let before = start.addr() % page_size();
+    let (start, len) = (start.wrapping_sub(before), size_of_val(blocks) + before);
     let populate = Advice::LinuxPopulateWrite;
     // SAFETY: the pages of the blocks are mapped for ever (TC5); populating changes no byte.
-    let provided = unsafe { rustix::mm::madvise(start, size_of_val(blocks), populate) };
+    let provided = unsafe { rustix::mm::madvise(start.cast(), len, populate) };
     matches!(provided, Ok(()) | Err(Errno::INVAL))
 }
 

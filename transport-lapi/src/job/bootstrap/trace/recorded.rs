@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustix::fs::fstat;
 
 use super::{
-    BLOCK, BLOCKS, Clock, Kind, LONGEST_TEXT, MAGIC, RECORD, WORDS, block, flag, head, word,
+    BLOCK, BLOCKS, Clock, Kind, LONGEST_TEXT, MAGIC, RECORD, RING, WORDS, block, flag, head, word,
 };
 
 /// What a rank has recorded.
@@ -25,7 +25,7 @@ pub struct Recorded {
 pub struct ThreadRecords {
     /// The id that the system had given to the thread.
     pub system_id: u32,
-    /// In the order in which they were made.
+    /// In the order in which they were made, or in a ring, where the first of them may follow the last.
     pub records: Vec<Record>,
     /// How many calls were lost because the memory was full.
     pub lost: u64,
@@ -71,12 +71,13 @@ pub fn read(memory: impl AsFd, clock: Clock) -> Option<Recorded> {
     if words[head::MAGIC] != MAGIC || words[head::CLOCK] != clock as u64 {
         return None;
     }
-    let most = len.saturating_sub(BLOCKS as u64) / BLOCK as u64;
+    let size = if words[head::RINGS] == 0 { BLOCK } else { RING };
+    let most = len.saturating_sub(BLOCKS as u64) / size as u64;
     let mut texts = Texts { words: &words, known: BTreeMap::new() };
     let mut threads = BTreeMap::<u64, ThreadRecords>::new();
     for number in 0..words[head::BLOCKS_TAKEN].min(most) {
-        let at = BLOCKS as u64 + number * BLOCK as u64;
-        let Some(bytes) = bytes_of(&memory, at, BLOCK) else { break };
+        let at = BLOCKS as u64 + number * size as u64;
+        let Some(bytes) = bytes_of(&memory, at, size) else { break };
         texts.block(&bytes, at, &mut threads);
     }
     Some(Recorded { lost: words[head::LOST], threads: threads.into_values().collect() })

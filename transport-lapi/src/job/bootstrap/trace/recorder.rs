@@ -6,13 +6,17 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::panic::Location;
+use std::path::Path;
+use std::slice::ChunksExact;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxBuildHasher;
 
-use super::{BLOCK, BLOCKS, Clock, Kind, LONGEST_TEXT, WORDS, block, flag, head, mapping, word};
+use super::{
+    BLOCK, BLOCKS, Clock, Kind, LONGEST_TEXT, RING, WORDS, block, flag, head, mapping, word,
+};
 use crate::job::config;
 
 /// The recorder of this process, once it has joined.
@@ -39,10 +43,11 @@ pub fn join() -> Join {
         let number = config::environment(config::TRACE_FD);
         let memory = number.and_then(|number| mapping::take(number.parse().ok()?));
         if let Some(words) = memory {
+            let recorder = Recorder::over(words);
             let first = words[BLOCKS / 8..].chunks(PROVIDED / 8).next();
             // Without it each block gets its memory when it is taken.
-            first.map(mapping::provide);
-            let _ = RECORDER.set(Recorder::over(words));
+            first.filter(|_| !recorder.has_rings).map(mapping::provide);
+            let _ = RECORDER.set(recorder);
         }
     }
     if recorder().is_some() { Join::Records } else { Join::Unasked }
@@ -65,24 +70,29 @@ struct Lane {
     thread: u64,
 }
 
-/// How many places a thread remembers.
-const PLACES_KEPT: usize = 16;
+/// How many places and names a thread remembers.
+const KNOWN: usize = 32;
+
+/// Tells texts that stay where they are apart: address and length of a name; of a place its address, and 0; of a line the
+/// address of the file's name, and the line, counted down from the largest number.
+type Key = (usize, usize);
 
 thread_local! {
     static LANE: Cell<Lane> = const { Cell::new(Lane { next: 0, end: 0, thread: 0 }) };
-    /// The texts of places that this thread has used last, by their addresses.
-    static PLACES: [Cell<(usize, u32)>; PLACES_KEPT] =
-        const { [const { Cell::new((0, 0)) }; PLACES_KEPT] };
+    /// The numbers of texts that this thread has used last, each where its key leads.
+    static TEXTS: [Cell<(Key, u32)>; KNOWN] = const { [const { Cell::new(((0, 0), 0)) }; KNOWN] };
 }
 
 /// Records the calls of a process.
 pub struct Recorder {
     words: &'static [AtomicU64],
     clock: Clock,
+    /// Whether blocks are rings.
+    has_rings: bool,
     /// The number in the job of the first rank of this process's world.
     first_task: u32,
-    /// The number of each text that has an address of its own, by address and length.
-    texts: Mutex<HashMap<(usize, usize), u32, FxBuildHasher>>,
+    /// The number of each text that has a key.
+    texts: Mutex<HashMap<Key, u32, FxBuildHasher>>,
 }
 
 /// The record of a call.
@@ -101,7 +111,15 @@ impl Recorder {
         let clock = if is_counter { Clock::Counter } else { Clock::System };
         let first_task = config::environment(config::FIRST_TASK);
         let first_task = first_task.and_then(|number| number.parse().ok()).unwrap_or(0);
-        Self { words, clock, first_task, texts: Mutex::default() }
+        let has_rings = words[head::RINGS].load(Relaxed) != 0;
+        Self { words, clock, has_rings, first_task, texts: Mutex::default() }
+    }
+
+    /// Returns whether only the last records of each thread are kept. Then a thread may begin one only when its last one
+    /// has ended (TC7).
+    #[inline]
+    pub fn has_rings(&self) -> bool {
+        self.has_rings
     }
 
     /// Returns the number in the job of the first rank of this process's world.
@@ -118,6 +136,9 @@ impl Recorder {
         let words = self.words.get(lane.next..)?.first_chunk()?;
         LANE.set(Lane { next: lane.next + WORDS, ..lane });
         let entry = Entry { words, at: lane.next, clock: self.clock };
+        if self.has_rings {
+            entry.clear();
+        }
         entry.word(word::NAME).store(name.into(), Relaxed);
         entry.word(word::KIND).store((kind as u64) << 32, Relaxed);
         // TC3: what is written before shows up before it.
@@ -130,43 +151,78 @@ impl Recorder {
     pub fn forget(&self, entry: Entry) {
         let lane = LANE.get();
         if lane.next == entry.at + WORDS {
-            entry.word(word::START).store(0, Relaxed);
-            entry.words[1..].iter().for_each(|word| word.store(0, Relaxed));
+            entry.clear();
             LANE.set(Lane { next: entry.at, ..lane });
         } else {
             entry.end();
         }
     }
 
-    /// Takes a further block for this thread (TC2). If there is none, counts the record as lost.
+    /// Words of a block.
+    fn block_len(&self) -> usize {
+        if self.has_rings { RING / 8 } else { BLOCK / 8 }
+    }
+
+    /// Takes a further block for this thread (TC2), or the beginning of its ring. If there is none, counts the record as
+    /// lost.
     #[cold]
     #[inline(never)]
     fn next_block(&self, lane: Lane) -> Option<Lane> {
-        let (first, size) = (BLOCKS / 8, BLOCK / 8);
-        let most = (self.words.len() - first) / size;
-        // Once all are taken, the count is not changed any more, so it never wraps.
-        let taken = &self.words[head::BLOCKS_TAKEN];
-        let is_left = taken.load(Relaxed) < most as u64;
-        let number = if is_left { taken.fetch_add(1, Relaxed) as usize } else { most };
-        let start = first + number.min(most) * size;
-        let block = self.words.get(start..start + size).filter(|block| mapping::provide(block));
-        let Some(words) = block else {
+        let size = self.block_len();
+        if self.has_rings && lane.thread != 0 {
+            return Some(Lane { next: lane.end - size + WORDS, ..lane });
+        }
+        let id = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        let number = if self.has_rings { self.take_ring(id) } else { self.take_block() };
+        let block = number.and_then(|number| self.blocks().nth(number));
+        let Some(words) = block.filter(|block| mapping::provide(block)) else {
             self.lose(lane);
             return None;
         };
+        let start = BLOCKS / 8 + number.unwrap_or(0) * size;
         let thread = match lane.thread {
             0 => self.words[head::THREADS].fetch_add(1, Relaxed) + 1,
             thread => thread,
         };
-        let id = rustix::thread::gettid().as_raw_nonzero().get();
-        words[block::SYSTEM_ID].store(u64::from(id.unsigned_abs()), Relaxed);
+        words[block::SYSTEM_ID].store(id.into(), Relaxed);
         words[block::THREAD].store(thread, Release);
         Some(Lane { next: start + WORDS, end: start + size, thread })
     }
 
+    fn blocks(&self) -> ChunksExact<'static, AtomicU64> {
+        self.words[BLOCKS / 8..].chunks_exact(self.block_len())
+    }
+
+    /// Takes a block, if there is one that nobody has.
+    fn take_block(&self) -> Option<usize> {
+        // Once all are taken, the count is not changed any more, so it never wraps.
+        let taken = &self.words[head::BLOCKS_TAKEN];
+        let is_left = taken.load(Relaxed) < self.blocks().len() as u64;
+        is_left.then(|| taken.fetch_add(1, Relaxed) as usize)
+    }
+
+    /// Takes a ring for the thread with this id: one that nobody has, or else one whose thread has ended. Goes through them
+    /// in turn, so that what ended long ago is overwritten first.
+    fn take_ring(&self, id: u32) -> Option<usize> {
+        let most = self.blocks().len();
+        let first = self.words[head::BLOCKS_TAKEN].fetch_add(1, Relaxed) as usize;
+        let number = (0..most).map(|step| first.wrapping_add(step) % most).find(|number| {
+            let Some(ring) = self.blocks().nth(*number) else { return false };
+            let owner = ring[block::SYSTEM_ID].load(Relaxed);
+            let is_free =
+                owner == 0 || !Path::new("/proc/self/task").join(owner.to_string()).exists();
+            let own =
+                || ring[block::SYSTEM_ID].compare_exchange(owner, id.into(), Relaxed, Relaxed);
+            is_free && own().is_ok()
+        })?;
+        let ring = self.blocks().nth(number)?;
+        ring.chunks_exact(WORDS).skip(1).for_each(|record| record[word::START].store(0, Relaxed));
+        Some(number)
+    }
+
     /// Counts a record for which there is no memory.
     fn lose(&self, lane: Lane) {
-        let count = match lane.end.checked_sub(BLOCK / 8) {
+        let count = match lane.end.checked_sub(self.block_len()) {
             Some(last) => &self.words[last + block::LOST],
             None => &self.words[head::LOST],
         };
@@ -197,30 +253,44 @@ impl Recorder {
     }
 
     /// Stores a text that stays where it is, once, and returns its number.
+    #[inline]
     pub fn text_once(&self, text: &'static str) -> u32 {
-        self.once((text.as_ptr().addr(), text.len()), || self.text(text))
+        self.known((text.as_ptr().addr(), text.len()), || self.text(text))
     }
 
     /// Stores a place in the source, once, and returns its number.
     #[inline]
     pub fn place(&self, place: &'static Location<'static>) -> u32 {
-        let address = std::ptr::from_ref(place).addr();
-        let at = address / align_of::<Location<'_>>() % PLACES_KEPT;
-        PLACES.with(|places| {
-            let (known, number) = places[at].get();
-            if known == address {
-                return number;
+        let text = || self.text(&format!("{}:{}", place.file(), place.line()));
+        self.known((std::ptr::from_ref(place).addr(), 0), text)
+    }
+
+    /// Stores a line of a file, once, and returns its number.
+    #[inline]
+    pub fn line(&self, file: &'static str, line: u32) -> u32 {
+        let key = (file.as_ptr().addr(), usize::MAX - line as usize);
+        self.known(key, || self.text(&format!("{file}:{line}")))
+    }
+
+    /// Returns the number of a text. Takes no lock if this thread has used the text lately.
+    #[inline]
+    fn known(&self, key: Key, text: impl FnOnce() -> u32) -> u32 {
+        // Names lie close together, one after the other; places have addresses that are multiples of 8; lines of a file
+        // have one address.
+        let at = (key.0 ^ key.0 >> 3 ^ key.0 >> 8).wrapping_add(key.1) % KNOWN;
+        TEXTS.with(|texts| match texts[at].get() {
+            (known, number) if known == key => number,
+            _ => {
+                let number = self.once(key, text);
+                texts[at].set((key, number));
+                number
             }
-            let text = || self.text(&format!("{}:{}", place.file(), place.line()));
-            let number = self.once((address, 0), text);
-            places[at].set((address, number));
-            number
         })
     }
 
     #[cold]
     #[inline(never)]
-    fn once(&self, key: (usize, usize), text: impl FnOnce() -> u32) -> u32 {
+    fn once(&self, key: Key, text: impl FnOnce() -> u32) -> u32 {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         *texts.entry(key).or_insert_with(text)
     }
@@ -230,6 +300,12 @@ impl Entry {
     #[inline(always)]
     fn word(self, word: usize) -> &'static AtomicU64 {
         &self.words[word]
+    }
+
+    /// Makes the record none (TC3).
+    fn clear(self) {
+        self.word(word::START).store(0, Relaxed);
+        self.words[1..].iter().for_each(|word| word.store(0, Relaxed));
     }
 
     /// Sets bits of the word that has the kind. Only this thread writes to it (TC2).

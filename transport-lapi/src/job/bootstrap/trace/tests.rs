@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::panic::Location;
+use std::sync::Barrier;
 use std::thread;
 
 use proptest::prelude::*;
@@ -15,7 +16,16 @@ fn record(memory: &OwnedFd, calls: impl FnOnce(&Recorder) + Send) {
 }
 
 fn memory() -> OwnedFd {
-    create(LEAST, Clock::System).expect("memory")
+    create(Keep::First(LEAST), Clock::System).expect("memory")
+}
+
+/// Records so many calls, whose bytes are numbers from 0.
+fn sends(recorder: &Recorder, count: u64) {
+    for number in 0..count {
+        let entry = recorder.begin(0, Kind::Send).expect("there is room");
+        entry.bytes(number);
+        entry.end();
+    }
 }
 
 #[test]
@@ -80,6 +90,54 @@ fn what_finds_no_memory_is_counted() {
     assert_eq!((recorded.threads[0].records.len(), recorded.threads[0].lost), (room, 5));
     let bytes = recorded.threads[0].records.iter().map(|record| record.bytes);
     assert!(bytes.eq(0..room as u64), "in the order in which they were made");
+}
+
+#[test]
+fn a_ring_keeps_the_last_calls_of_each_thread() {
+    let memory = create(Keep::Last, Clock::System).expect("memory");
+    let room = (RING / RECORD - 1) as u64;
+    for count in [3, room, room + 1, 7 * room + 5] {
+        record(&memory, |recorder| {
+            assert!(recorder.has_rings());
+            sends(recorder, count);
+            let open = recorder.begin(0, Kind::Receive).expect("there is room");
+            open.peer(Some(1), None);
+        });
+    }
+    let recorded = read(&memory, Clock::System).expect("it is such memory");
+    assert_eq!((recorded.threads.len(), recorded.lost), (4, 0));
+    for (mut thread, count) in recorded.threads.into_iter().zip([3, room, room + 1, 7 * room + 5]) {
+        // The clock may show the same time twice; the open call has no bytes.
+        thread.records.sort_by_key(|record| (record.end.is_none(), record.bytes));
+        let open = thread.records.pop().expect("there is one");
+        assert_eq!((open.kind, open.end, open.peer), (Kind::Receive, None, Some(1)));
+        let bytes: Vec<u64> = thread.records.iter().map(|record| record.bytes).collect();
+        assert_eq!(bytes, (count.saturating_sub(room - 1)..count).collect::<Vec<_>>());
+        assert!(thread.records.iter().all(|record| (record.peer, record.request) == (None, 0)));
+    }
+}
+
+#[test]
+fn a_ring_whose_thread_has_ended_is_taken_again() {
+    let memory = create(Keep::Last, Clock::System).expect("memory");
+    let rings = (LEAST as usize - BLOCKS) / RING;
+    let (begun, ended) = (Barrier::new(2), Barrier::new(2));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            record(&memory, |recorder| {
+                sends(recorder, 1);
+                begun.wait();
+                ended.wait();
+                sends(recorder, 1);
+            });
+        });
+        begun.wait();
+        (0..rings + 3).for_each(|_| record(&memory, |recorder| sends(recorder, 2)));
+        ended.wait();
+    });
+    let recorded = read(&memory, Clock::System).expect("it is such memory");
+    assert_eq!((recorded.threads.len(), recorded.lost), (rings, 0));
+    assert!(recorded.threads.iter().all(|thread| thread.records.len() == 2), "one each");
 }
 
 #[test]
