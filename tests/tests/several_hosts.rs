@@ -27,6 +27,8 @@ mod network;
 mod programs;
 #[path = "several_hosts/slurm.rs"]
 mod slurm;
+#[path = "several_hosts/traces.rs"]
+mod traces;
 
 const CLIENTS: &str = env!("CARGO_BIN_EXE_clients");
 const RANK: &str = env!("CARGO_BIN_EXE_rank");

@@ -5,11 +5,12 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use super::agents::Fetched;
 use super::{Job, JobSpec};
 use crate::LaunchError;
 use crate::host::machine::host_name;
 use crate::profile::{Profile, ProfileChoice};
-use crate::trace::Memories;
+use crate::trace::{Memories, collect_hosts};
 
 /// The records of a job, and what becomes of them.
 #[derive(Debug)]
@@ -80,7 +81,17 @@ impl Job {
     /// Writes and prints what follows from the records of the ranks, if they have recorded.
     pub(super) fn tell_records(&mut self) {
         let Some(Recording { memories, profile }) = self.recording.take() else { return };
-        let collected = memories.collect(&host_name());
+        let times = memories.end();
+        let collected = match self.ranks.fetch_records(&self.signals) {
+            None => memories.collect(times, &host_name()),
+            Some(Fetched { hosts, missing }) => {
+                for (host, why) in missing {
+                    let text = format!("mpjrun: the records of host {host} are missing: {why}\n");
+                    self.printer.say(&text);
+                }
+                collect_hosts(times, hosts)
+            }
+        };
         self.printer.say(&memories.finish(&collected));
         if let Some(output) = profile {
             self.printer.say(&output.write(&Profile::of(&collected)));

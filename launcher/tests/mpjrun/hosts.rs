@@ -467,3 +467,35 @@ fn a_system_that_forbids_programs_in_memory_is_named() {
 fn an_agent_is_for_mpjrun_only() {
     mpjrun(["--agent"]).expect(2).says("mpjrun: --agent is for agents");
 }
+
+#[test]
+fn ranks_that_join_no_job_record_nothing_on_any_host() {
+    for more in [&[][..], CHAIN] {
+        let job = on("a,b:2,c", "echo hi").options(["--profile"]).options(more).expect(0);
+        let [times, none, ..] = &job.stderr.lines().collect::<Vec<_>>()[..] else {
+            panic!("{job:?}");
+        };
+        assert!(times.starts_with("mpjrun: times of different hosts agree to within "), "{job:?}");
+        assert!(none.starts_with("mpjrun: no rank has recorded anything"), "{job:?}");
+        assert!(!job.stderr.contains("missing"), "{job:?}");
+    }
+}
+
+#[test]
+fn records_of_lost_hosts_are_said_to_be_missing() {
+    let mark = Mark::new();
+    let wait = format!("until [ -e {} ]; do sleep 0.01; done", mark.path().display());
+    let run =
+        format!("[ $MPJ_RANK = 1 ] && echo $PPID; [ $MPJ_RANK = 0 ] || exec sleep 600; {wait}");
+    let more = [CHAIN, &["--on-failure", "keep", "--profile"]].concat();
+    let job = on("a,b,c", &run).options(more).start();
+    signal(job.numbers(1)[0], Signal::KILL).expect("it runs");
+    eventually("both are lost", || job.stderr().contains("went by host b, which was lost"));
+    mark.set();
+    let done = job.expect(125).says_all(&[
+        "mpjrun: the records of host b are missing: ",
+        "mpjrun: the records of host c are missing: its line went by host b, which was lost",
+        "mpjrun: no rank has recorded anything",
+    ]);
+    assert!(!done.stderr.contains("records of host a"), "{done:?}");
+}
