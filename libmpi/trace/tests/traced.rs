@@ -12,11 +12,13 @@ use mpj_harness::{Launch, Shown, command, libmpi, libmpi_trace, mpjrun_path};
 use mpj_install::{Built, install};
 use tempfile::TempDir;
 
-/// What a rank of the ring does in each round; in the end the rank that the argument names is killed.
+/// What a rank of the ring does in each round. Then each has a child; in the end the rank that the argument names is killed.
 const PROGRAM: &str = r#"
 #include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 int main(int argc, char **argv)
 {
     int rank, size, got, flag;
@@ -56,6 +58,13 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 3);
     MPI_Win_free(&window);
     MPI_Pcontrol(2);
+    pid_t child = fork();
+    if (child == 0) {
+        for (int mark = 0; mark < 100; mark++)
+            MPI_Pcontrol(7);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
     MPI_Barrier(MPI_COMM_WORLD);
     if (argc > 1 && rank == atoi(argv[1]))
         raise(SIGKILL);
@@ -136,6 +145,8 @@ fn calls_and_messages_are_shown() {
         ("MPI_Get_accumulate", 1),
         ("MPI_Iprobe", 0),
         ("MPI_Pcontrol(2)", 1),
+        // A child is no rank.
+        ("MPI_Pcontrol(7)", 0),
         ("MPI_Finalize", 1),
     ] {
         assert_eq!(shown.calls(name), RANKS * of_rank, "{name}: {:?}", shown.calls);

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+/// The number of the argument of calls that were not over.
+const UNFINISHED: u64 = 8;
+
 /// Fields of a message of Protocol Buffers that are bytes, numbers, or numbers of 8 bytes.
 enum Field<'a> {
     Bytes(&'a [u8]),
@@ -47,6 +50,8 @@ pub struct Shown {
     pub tracks: Vec<String>,
     /// How often each name begins a call.
     pub calls: BTreeMap<String, usize>,
+    /// The names of calls that were not over at the end.
+    pub unfinished: Vec<String>,
     /// How many ends each message has.
     pub messages: BTreeMap<u64, usize>,
     /// The messages that leave one call and arrive in another one, in the order of their numbers.
@@ -136,6 +141,15 @@ impl Shown {
         let has_flow = event.iter().any(|(field, _)| matches!(field, 47 | 48));
         if let (Some(number), false) = (of(event, 10), has_flow) {
             let name = reading.names[&(sequence, number)].clone();
+            let is_unfinished = |(field, value): &(u64, Field<'_>)| match value {
+                Field::Bytes(argument) => {
+                    *field == 4 && of(&fields(argument), 1) == Some(UNFINISHED)
+                }
+                Field::Number(_) => false,
+            };
+            if event.iter().any(is_unfinished) {
+                self.unfinished.push(name.clone());
+            }
             *self.calls.entry(name).or_default() += 1;
         }
     }

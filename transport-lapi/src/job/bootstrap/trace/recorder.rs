@@ -14,6 +14,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::{BLOCK, BLOCKS, Clock, Kind, LONGEST_TEXT, WORDS, block, flag, head, mapping, word};
 use crate::job::config;
+use crate::platform::fork::ProcessMark;
 
 /// The recorder of this process, once it has joined.
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
@@ -42,16 +43,17 @@ pub fn join() -> Join {
             let first = words[BLOCKS / 8..].chunks(PROVIDED / 8).next();
             // Without it each block gets its memory when it is taken.
             first.map(mapping::provide);
+            mapping::keep_from_forks(words);
             let _ = RECORDER.set(Recorder::over(words));
         }
     }
     if recorder().is_some() { Join::Records } else { Join::Unasked }
 }
 
-/// Returns the recorder of this process, if it records.
+/// Returns the recorder of this process, if it records. A fork of such a process does not.
 #[inline]
 pub fn recorder() -> Option<&'static Recorder> {
-    RECORDER.get()
+    RECORDER.get().filter(|recorder| !recorder.process.is_fork())
 }
 
 /// The part of a block that a thread has not used.
@@ -81,6 +83,7 @@ pub struct Recorder {
     clock: Clock,
     /// The number in the job of the first rank of this process's world.
     first_task: u32,
+    process: ProcessMark,
     /// The number of each text that has an address of its own, by address and length.
     texts: Mutex<HashMap<(usize, usize), u32, FxBuildHasher>>,
 }
@@ -101,7 +104,8 @@ impl Recorder {
         let clock = if is_counter { Clock::Counter } else { Clock::System };
         let first_task = config::environment(config::FIRST_TASK);
         let first_task = first_task.and_then(|number| number.parse().ok()).unwrap_or(0);
-        Self { words, clock, first_task, texts: Mutex::default() }
+        let process = ProcessMark::new();
+        Self { words, clock, first_task, process, texts: Mutex::default() }
     }
 
     /// Returns the number in the job of the first rank of this process's world.
