@@ -299,7 +299,8 @@ impl Agents {
             let Some(records) = self.records.as_mut().filter(|it| !are_there(it)) else { return };
             let (until, why) = records.deadline();
             if Instant::now() >= until {
-                return records.give_up(&why);
+                records.lose_silent(&why);
+                continue;
             }
             let is_asked = |signal| ENDING.contains(&signal);
             if std::iter::from_fn(|| signals.next_pending()).any(is_asked) {
@@ -407,6 +408,7 @@ impl Ranks for Agents {
         self.records.as_mut()?.compare_again();
         self.await_records(signals, Records::are_compared);
         self.branches.send_all(&Order::SendRecords);
+        self.records.as_mut()?.ask();
         self.await_records(signals, Records::have_come);
         Some(self.records.take()?.finish(&self.names))
     }

@@ -127,6 +127,11 @@ impl Questions {
         self.open.remove(&host);
     }
 
+    /// The hosts that have not answered, but for those that are lost.
+    pub(crate) fn unanswered(&self) -> Vec<u32> {
+        self.open.keys().chain(&self.waiting).copied().collect()
+    }
+
     /// Whether all hosts have answered, but for those that are lost.
     pub(crate) fn are_over(&self) -> bool {
         self.waiting.is_empty() && self.open.is_empty()
@@ -254,6 +259,8 @@ mod tests {
         assert_eq!(asked, (0..AT_ONCE as u32).collect::<Vec<_>>());
         questions.lost(3);
         questions.lost(19);
+        let left = questions.unanswered();
+        assert_eq!(left, (0..19).filter(|host| *host != 3).collect::<Vec<_>>());
         asked.push(questions.next(6).expect("there is room").0);
         assert_eq!(asked.last(), Some(&(AT_ONCE as u32)));
         let mut rounds = [1; 20];
@@ -266,7 +273,7 @@ mod tests {
             }
         }
         let answered: Vec<u32> = (0..20).filter(|host| questions.of(*host).is_some()).collect();
-        assert_eq!(answered, (0..19).filter(|host| *host != 3).collect::<Vec<_>>());
+        assert_eq!((answered, questions.unanswered()), (left, Vec::new()));
     }
 
     #[test]

@@ -481,6 +481,43 @@ fn ranks_that_join_no_job_record_nothing_on_any_host() {
     }
 }
 
+/// A job whose second agent falls silent, whether it has told that its rank is gone or not, and whose first rank ends.
+/// `meanwhile` is called until `mpjrun` says why the records of that host are missing.
+#[track_caller]
+fn assert_silent_at_the_end(timeout: &str, why: &str, meanwhile: impl Fn(&Running)) {
+    let mark = Mark::new();
+    let wait = format!("until [ -e {} ]; do sleep 0.01; done", mark.path().display());
+    let run = format!("[ $MPJ_RANK = 1 ] && {{ echo $$; echo $PPID; exit; }}; {wait}");
+    let more = ["--on-failure", "keep", "--host-timeout", timeout, "--profile"];
+    let job = on("a,b", &run).options(more).start();
+    let pids = job.numbers(2);
+    await_end(&pids[..1]);
+    signal(pids[1], Signal::STOP).expect("it runs");
+    mark.set();
+    let why = format!("mpjrun: the records of host b are missing: {why}\n");
+    eventually("it is said", || {
+        meanwhile(&job);
+        job.stderr().contains(&why)
+    });
+    let done = job.finish();
+    // A signal counts for all hosts.
+    let are_lost = done.stderr.contains("records of host a");
+    assert_eq!(are_lost, why.contains("asked to end"), "{done:?}");
+    await_end(&pids);
+}
+
+#[test]
+fn records_of_a_silent_host_are_not_waited_for_without_end() {
+    let why = "nothing has come from it for 2 s (--host-timeout)";
+    assert_silent_at_the_end("2", why, |_| {});
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_records() {
+    let why = "mpjrun was asked to end";
+    assert_silent_at_the_end("600", why, |job| job.signal(Signal::TERM));
+}
+
 #[test]
 fn records_of_lost_hosts_are_said_to_be_missing() {
     let mark = Mark::new();

@@ -37,7 +37,7 @@ pub(super) struct Records {
     clock: Clock,
     /// Bytes of the memory of each rank.
     memory: u64,
-    /// After how long without any news the rest counts as missing.
+    /// After how long without any news hosts that owe some count as silent.
     silence: Duration,
     /// When news came last.
     heard: Instant,
@@ -136,12 +136,25 @@ impl Records {
         }
     }
 
+    /// Begins to wait for what was recorded.
+    pub(super) fn ask(&mut self) {
+        self.heard = Instant::now();
+    }
+
+    /// Waits no more for hosts that say nothing: in a comparison for those that have not answered.
+    pub(super) fn lose_silent(&mut self, why: &str) {
+        match self.are_compared() {
+            true => self.give_up(why),
+            false => self.questions.unanswered().into_iter().for_each(|host| self.lost(host, why)),
+        }
+    }
+
     /// Waits no more for anything.
     pub(super) fn give_up(&mut self, why: &str) {
         (0..self.hosts.len() as u32).for_each(|host| self.lost(host, why));
     }
 
-    /// When nothing more is waited for if nothing comes, and why.
+    /// When hosts count as silent if nothing comes, and in which words.
     pub(super) fn deadline(&self) -> (Instant, String) {
         let silence = self.silence.as_secs_f64();
         let why = format!("nothing has come from it for {silence:.0} s (--host-timeout)");
@@ -214,8 +227,8 @@ mod tests {
         records.compare_again();
         compare(&mut records, &[2], &mut clock);
         assert!(!records.are_compared());
-        records.lost(2, "it is silent");
-        assert!(records.are_compared());
+        records.lose_silent("it is silent");
+        assert!(records.are_compared() && !records.have_come());
         for told in [
             News::Records { task: 0, at: 0, bytes: vec![0; 64] },
             News::RecordsTold { host: 0 },
@@ -230,7 +243,7 @@ mod tests {
             assert_eq!(records.hear(told, &[0, 1, 2, 3]), None);
         }
         assert!(!records.have_come());
-        records.give_up("no more");
+        records.lose_silent("no more");
         assert!(records.have_come());
         assert_eq!(records.hear(News::Alive, &[]), Some(News::Alive));
         let Fetched { hosts, missing } = records.finish(&names());
