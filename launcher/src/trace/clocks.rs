@@ -175,17 +175,21 @@ mod tests {
     /// Compares the clocks from this moment of the world on. Returns the outcome, and the moment at which it was there.
     fn compare(here: &Host, there: &Host, mut at: u64, ways: &[(u64, u64)]) -> (RoundTrip, u64) {
         let mut questions = Questions::to([7]);
+        let mut shortest = u64::MAX;
         for (way, back) in ways {
             let (host, round) = questions.next(here.shows(at)).expect("not all were answered");
             assert_eq!(questions.next(0), None, "it is under way");
             let (asked, came) = (at + way, at + way + back);
             questions.answered(host, round, there.shows(asked), here.shows(came));
+            shortest = shortest.min(here.shows(came) - here.shows(at));
             // An answer that is repeated means nothing.
             questions.answered(host, round, 0, here.shows(at));
             at = came + 3;
         }
         assert!(questions.are_over() && questions.next(0).is_none());
-        (questions.of(7).expect("it has answered"), at)
+        let trip = questions.of(7).expect("it has answered");
+        assert_eq!(trip.duration(), shortest);
+        (trip, at)
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mpj_harness::{Launch, Shown, command, libmpi, libmpi_trace, mpjrun_path};
+use mpj_harness::{Hosts, Launch, Shown, command, libmpi, libmpi_trace, mpjrun_path, skip};
 use mpj_install::{Built, install};
 use tempfile::TempDir;
 
@@ -164,6 +164,26 @@ fn what_a_killed_rank_has_recorded_is_shown() {
     assert_eq!(shown.tracks.len(), 1 + RANKS);
     assert_eq!((shown.calls("MPI_Allreduce"), shown.calls("MPI_Finalize")), (RANKS * 5, 0));
     assert_eq!(shown.messages.len(), RANKS * MESSAGES);
+}
+
+/// Each agent has the system load the library into the ranks of its host.
+#[test]
+fn calls_and_messages_of_two_hosts_are_shown() {
+    let Some(installed) = Installed::new() else { return };
+    let Some(hosts) = Hosts::open_sharing(2, &[installed.folder.path()]) else { return };
+    let job = hosts.on("node1", installed.folder.path().join("prefix/bin/mpiexec"));
+    let job = job.args(["--hosts", "node1:2,node2:2", "--trace"]).args([&installed.file()]);
+    let outcome = job.args([&installed.program]).run();
+    if outcome.stderr.contains("libfabric.so.1 cannot be loaded") {
+        return skip(&outcome.stderr);
+    }
+    outcome.expect(0).says("times of different hosts agree to within ");
+    let shown = Shown::read(&installed.file());
+    let names = ["rank 0 on node1", "rank 1 on node1", "rank 2 on node2", "rank 3 on node2"];
+    assert_eq!(shown.tracks[1..], names);
+    assert_eq!((shown.calls("MPI_Allreduce"), shown.calls("MPI_Finalize")), (RANKS * 5, RANKS));
+    assert!(shown.messages.values().all(|ends| *ends == 2), "{:?}", shown.messages);
+    assert_eq!((shown.messages.len(), shown.arrows.len()), (RANKS * MESSAGES, RANKS * MESSAGES));
 }
 
 #[test]
