@@ -1,26 +1,37 @@
 //! `mpjrun --trace` and `--profile` of jobs over several hosts: the records of all ranks in one picture, whose times can be
 //! compared, and what becomes of it when ranks or hosts fail.
 
-use mpj_harness::{Arrow, Outcome, Shown, example};
+use std::path::{Path, PathBuf};
+
+use mpj_harness::{Arrow, Hosts, Launch, Outcome, Shown, example};
 use tempfile::TempDir;
 
-use super::{RANK, job, open};
+use super::{RANK, job, open_sharing};
 
-/// The file that a job on hosts writes, in a folder that the hosts share.
+/// Two hosts, and the file that a job on them writes.
 struct Traced {
-    _folder: TempDir,
-    file: String,
+    hosts: Hosts,
+    folder: TempDir,
 }
 
 impl Traced {
-    fn new() -> Self {
-        let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-        let file = folder.path().join("trace").to_str().expect("a name in UTF-8").to_owned();
-        Self { _folder: folder, file }
+    fn open() -> Option<Self> {
+        let folder = TempDir::new().expect("a folder");
+        Some(Self { hosts: open_sharing(2, &[folder.path()])?, folder })
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("trace")
+    }
+
+    /// A job of `each` ranks on both hosts.
+    fn job(&self, each: usize, program: impl AsRef<Path>) -> Launch {
+        let program = program.as_ref().to_str().expect("a name in UTF-8");
+        job(&self.hosts, each, program).options(["--trace"]).options([self.file()])
     }
 
     fn shown(&self) -> Shown {
-        Shown::read(self.file.as_ref())
+        Shown::read(&self.file())
     }
 }
 
@@ -37,13 +48,11 @@ fn error_of(outcome: &Outcome) -> u64 {
 #[test]
 fn messages_between_hosts_are_shown_in_the_right_order() {
     let laps = 25;
-    let program = example("ring");
-    let program = program.to_str().expect("a name in UTF-8");
     // With a fan-out of 1 the second agent speaks through the first.
     for fanout in ["16", "1"] {
-        let (Some(hosts), traced) = (open(2), Traced::new()) else { return };
-        let options = ["--map-by", "node", "--agent-fanout", fanout, "--trace", &traced.file];
-        let job = job(&hosts, 2, program).options(options);
+        let Some(traced) = Traced::open() else { return };
+        let options = ["--map-by", "node", "--agent-fanout", fanout];
+        let job = traced.job(2, example("ring")).options(options);
         let outcome = job.args(["--laps", &laps.to_string()]).expect(0);
         let (shown, error) = (traced.shown(), error_of(&outcome));
         let names = ["rank 0 on node1", "rank 1 on node2", "rank 2 on node1", "rank 3 on node2"];
@@ -68,15 +77,14 @@ fn messages_between_hosts_are_shown_in_the_right_order() {
                 assert!(arrow.from.1 <= arrow.to.1 + error, "lap {lap}: {arrow:?}, {error}");
             }
         }
-        assert_eq!(hosts.remains(), [""; 0]);
+        assert_eq!(traced.hosts.remains(), [""; 0]);
     }
 }
 
 #[test]
 fn what_a_killed_rank_on_another_host_has_recorded_is_shown() {
-    let (Some(hosts), traced) = (open(2), Traced::new()) else { return };
-    let options = ["--trace", &traced.file, "--profile"];
-    let job = job(&hosts, 2, RANK).options(options).args(["after", "kill", "3"]);
+    let Some(traced) = Traced::open() else { return };
+    let job = traced.job(2, RANK).options(["--profile"]).args(["after", "kill", "3"]);
     let says = ["mpjrun: rank 3 (pid ", "calls; open it at", "mpjrun: 4 ranks, "];
     let outcome = job.expect(137).says_all(&says);
     let shown = traced.shown();
@@ -95,12 +103,9 @@ fn what_a_killed_rank_on_another_host_has_recorded_is_shown() {
 /// Many records travel in many parts, beside the output of ranks, and those for which there was no memory are counted.
 #[test]
 fn long_records_come_whole() {
-    let (Some(hosts), traced) = (open(2), Traced::new()) else { return };
-    let program = example("ring");
-    let program = program.to_str().expect("a name in UTF-8");
-    let options = ["--trace-memory", "1M", "--trace", &traced.file];
-    let job = job(&hosts, 2, program).options(options).args(["--laps", "6500"]);
-    job.expect(0).says("later calls are missing");
+    let Some(traced) = Traced::open() else { return };
+    let job = traced.job(2, example("ring")).options(["--trace-memory", "1M"]);
+    job.args(["--laps", "6500"]).expect(0).says("later calls are missing");
     let shown = traced.shown();
     // Behind 256 KiB of texts are blocks of 16 KiB with 255 records. Of those of rank 0 a part are no calls.
     let room = ((1 << 20) - (256 << 10)) / (16 << 10) * 255;
@@ -114,11 +119,11 @@ fn long_records_come_whole() {
 
 #[test]
 fn a_host_that_is_lost_loses_its_own_records() {
-    let (Some(hosts), traced) = (open(2), Traced::new()) else { return };
-    let options = ["--host-timeout", "2", "--deadlock", "ignore", "--trace", &traced.file];
-    let job = job(&hosts, 1, RANK).options(options).args(["idle"]).start();
+    let Some(traced) = Traced::open() else { return };
+    let options = ["--host-timeout", "2", "--deadlock", "ignore"];
+    let job = traced.job(1, RANK).options(options).args(["idle"]).start();
     let _ = job.numbers(2);
-    hosts.end("node2");
+    traced.hosts.end("node2");
     job.expect(125).says_all(&["the records of host node2 are missing: ", "calls; open it at"]);
     let shown = traced.shown();
     assert_eq!(shown.tracks[1..], ["rank 0 on node1"]);
