@@ -497,6 +497,9 @@ impl Job {
             | News::Started { .. }
             | News::Over { .. }
             | News::Addresses { .. }
+            | News::Clock { .. }
+            | News::Records { .. }
+            | News::RecordsTold { .. }
             | News::Alive => {}
         }
     }
@@ -588,7 +591,8 @@ pub(crate) fn task_of(news: &News) -> Option<TaskId> {
         | News::ProgramEnded { task, .. }
         | News::Ended { task, .. }
         | News::Gone { task }
-        | News::Seen { task, .. } => Some(*task),
+        | News::Seen { task, .. }
+        | News::Records { task, .. } => Some(*task),
         _ => None,
     }
 }

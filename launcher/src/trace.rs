@@ -3,6 +3,9 @@
 //! ```text
 //!  memories   the memory of each rank, made when it starts, read when all have ended
 //!     │
+//!     │   incoming   those of ranks on other hosts, as their agents send them
+//!     │   clocks     the times of other hosts
+//!     │
 //!  collect    records of ranks, which are claims, become calls
 //!   └─ pairs   which receive got which send
 //!     │
@@ -10,7 +13,9 @@
 //!   └─ proto   in the encoding of Protocol Buffers
 //! ```
 
+pub(crate) mod clocks;
 mod collect;
+mod incoming;
 mod memories;
 mod pairs;
 mod perfetto;
@@ -20,8 +25,9 @@ mod tests;
 
 use std::sync::Arc;
 
-pub(crate) use memories::Memories;
+pub(crate) use incoming::{HostRecords, Incoming};
 pub use memories::TraceChoice;
+pub(crate) use memories::{Memories, collect_hosts};
 
 /// What the ranks of a job have recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -96,9 +102,17 @@ pub(crate) struct Collected {
     pub(crate) trace: Trace,
     /// The messages of which both ends are known.
     pub(crate) flows: Vec<Flow>,
+    /// In a job that has agents, how wrong the difference between times of two hosts can be, in nanoseconds.
+    pub(crate) error_between_hosts: Option<u64>,
 }
 
 impl Collected {
+    /// Says how exactly times of different hosts can be compared, if there are several.
+    fn comparable(&self) -> Option<String> {
+        let micros = self.error_between_hosts.filter(|error| *error > 0)?.div_ceil(1000);
+        Some(format!("times of different hosts agree to within {micros} µs"))
+    }
+
     /// Returns a call that there is.
     fn call(&mut self, CallAt { rank, thread, call }: CallAt) -> &mut Call {
         &mut self.trace.ranks[rank].threads[thread].calls[call]

@@ -1,6 +1,7 @@
 //! Forks of ranks: whatever a child does with what it has inherited, neither it nor the job comes to harm.
 
-use mpj_harness::{Outcome, launch};
+use mpj_harness::{Outcome, Shown, launch};
+use tempfile::TempDir;
 
 /// Runs a job whose rank 1 forks a child that does `what`.
 #[track_caller]
@@ -46,4 +47,17 @@ fn a_fork_that_aborts_ends_alone() {
 #[test]
 fn a_fork_can_have_a_job_of_its_own() {
     assert_eq!(forked("starts").stdout, "code Some(0), signal None\n");
+}
+
+#[test]
+fn a_fork_records_nothing_in_the_place_of_its_parent() {
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("trace");
+    let job = launch(env!("CARGO_BIN_EXE_forked")).ranks(3).options(["--trace"]).options([&file]);
+    let outcome = job.args(["records"]).expect(0);
+    assert_eq!(outcome.stdout, "code Some(0), signal None\n");
+    let shown = Shown::read(&file);
+    assert_eq!((shown.calls("around"), shown.calls("in the child")), (1, 0), "{:?}", shown.calls);
+    assert_eq!((shown.calls("barrier"), shown.calls("finish")), (6, 3), "{:?}", shown.calls);
+    assert_eq!(shown.unfinished, ["around"]);
 }

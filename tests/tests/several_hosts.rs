@@ -3,6 +3,7 @@
 //!
 //! Where the system refuses namespaces, or libfabric is not installed, the tests say so and show nothing.
 
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ mod network;
 mod programs;
 #[path = "several_hosts/slurm.rs"]
 mod slurm;
+#[path = "several_hosts/traces.rs"]
+mod traces;
 
 const CLIENTS: &str = env!("CARGO_BIN_EXE_clients");
 const RANK: &str = env!("CARGO_BIN_EXE_rank");
@@ -38,11 +41,16 @@ const LINE: &str = env!("CARGO_BIN_EXE_line");
 
 /// Opens so many hosts with a network between them.
 fn open(count: usize) -> Option<Hosts> {
+    open_sharing(count, &[])
+}
+
+/// The same with folders that all of them have.
+fn open_sharing(count: usize, folders: &[&Path]) -> Option<Hosts> {
     if let Err(reason) = mpj_doubles::fabric::fabric() {
         skip(reason);
         return None;
     }
-    Hosts::open(count)
+    Hosts::open_sharing(count, folders)
 }
 
 /// A job of `each` ranks on every host, started on the first.

@@ -271,9 +271,6 @@ impl WholeJob {
                         .into(),
                 );
             }
-            _ if hosts.is_some() && self.is_recorded() => {
-                return Err("--trace and --profile are for jobs of one host".into());
-            }
             _ if self.trace_memory.is_some() && !self.is_recorded() => {
                 return Err("--trace-memory goes with --trace or --profile".into());
             }

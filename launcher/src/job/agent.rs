@@ -13,6 +13,7 @@
 
 mod copies;
 mod line;
+mod records;
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -31,13 +32,14 @@ use transport_lapi::bootstrap::control::{ControlMessage, Observed};
 use transport_lapi::bootstrap::hosts::{HostPlan, TableWriter};
 use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
+use transport_lapi::bootstrap::trace::{Clock, ticks};
 use transport_lapi::bootstrap::waits::JobView;
 
 use super::agents::branches::{Branches, Stage};
 use super::agents::{Addresses, host_job};
 use super::here::block_signals;
 use super::spawn::{self, Prepared, Started};
-use super::{ENDING, Event, Interesting, events};
+use super::{ENDING, Event, Interesting, TraceChoice, events};
 use crate::LaunchError;
 use crate::hang::host_watch::{self, HostWatch};
 use crate::hang::{observe, watch};
@@ -46,8 +48,10 @@ use crate::host::orphans::{GIVE_UP, Orphans};
 use crate::host::process_table::has_thread;
 use crate::host::rank::Pauses;
 use crate::io::stdin::{InputPipe, empty, with_pipe};
+use crate::trace::Memories;
 use copies::Copies;
 use line::{Line, Lost};
+use records::Parts;
 
 /// The argument that makes `mpjrun` an agent.
 pub const WORD: &str = "--agent";
@@ -208,6 +212,10 @@ struct Agent {
     started: Vec<HostStart>,
     addresses: Addresses,
     daemons: Vec<String>,
+    /// Where the ranks of this host record their calls, if they do.
+    memories: Option<Rc<Memories>>,
+    /// What of that is left to be told, once it was asked for.
+    records: Option<Parts>,
 }
 
 impl Agent {
@@ -239,6 +247,8 @@ impl Agent {
             started: Vec::new(),
             addresses: Addresses::of(job.host_of.iter().filter(|it| branch.contains(it)).count()),
             daemons: Vec::new(),
+            memories: None,
+            records: None,
         };
         agent.pass_all_on(news);
         agent
@@ -252,10 +262,16 @@ impl Agent {
         };
         self.turn_until(|agent| agent.copies.are_complete())?;
         let spec = host_job::spec_of(job, &self.copies.paths());
-        let prepared = match spawn::check(&spec, ranks_of(job, self.own.1)) {
+        let mut prepared = match spawn::check(&spec, ranks_of(job, self.own.1)) {
             Ok(prepared) => prepared,
             Err(error) => return self.refuse(&error),
         };
+        let record = |memory| Memories::begin(&TraceChoice { file: None, memory }).map(Rc::new);
+        self.memories = match job.records.map(record).transpose() {
+            Ok(memories) => memories,
+            Err(error) => return self.refuse(&error),
+        };
+        prepared.record(self.memories.clone());
         self.turn_until(|agent| agent.branches.have_reached(Stage::Ready))?;
         self.line.tell(&News::Ready);
         self.turn_until(|agent| agent.may_start)?;
@@ -352,6 +368,7 @@ impl Agent {
             }
         }
         self.pass_all_on(news);
+        self.tell_records();
         Ok(())
     }
 
@@ -385,7 +402,10 @@ impl Agent {
             (Order::Input { .. }, Some(host)) if host != self.own.1 => {
                 return self.branches.send_towards(host, &order);
             }
-            (Order::Input { .. }, _) => {}
+            (Order::AskClock { host, .. }, _) if *host != self.own.1 => {
+                return self.branches.send_towards(*host, &order);
+            }
+            (Order::Input { .. } | Order::AskClock { .. }, _) => {}
             (order, _) => self.branches.send_all(order),
         }
         match (order, &mut self.here) {
@@ -396,6 +416,11 @@ impl Agent {
                 let taken = self.copies.take(copy, &bytes);
                 news.extend(taken.err().map(|error| refusal(self.own.1, &error)));
             }
+            (Order::AskClock { round, .. }, _) => self.tell_clock(round),
+            (Order::SendRecords, _) => {
+                let memories = self.memories.as_ref().map(|it| it.take()).unwrap_or_default();
+                self.records = Some(Parts::of(self.own.1, memories));
+            }
             (Order::Confirm { round }, Some(Here { last: Some(still), .. })) => {
                 news.push(News::HasBeenStill { host: self.own.1, round, still: *still });
             }
@@ -404,6 +429,24 @@ impl Agent {
             }
             (order, Some(here)) => here.obey(order, news),
             (_, None) => {}
+        }
+    }
+
+    /// Tells what the clock of the records shows now.
+    fn tell_clock(&mut self, round: u64) {
+        let Some(clock) = self.memories.as_ref().map(|memories| memories.clock()) else { return };
+        let (host, is_counter) = (self.own.1, clock == Clock::Counter);
+        self.line.tell(&News::Clock { host, round, ticks: ticks(clock), is_counter });
+    }
+
+    /// Tells as much of the records as the line takes.
+    fn tell_records(&mut self) {
+        while let Some(parts) = self.records.as_mut().filter(|_| !self.line.is_congested()) {
+            let told = parts.next();
+            self.line.tell(&told);
+            if matches!(told, News::RecordsTold { .. }) {
+                self.records = None;
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 //! The agents of a job on several hosts, as `mpjrun` sees them. [`super::away`] starts a job over them, and the poll loop
 //! then sees them as its [`Ranks`].
 //!
-//! - AG1: no clock of another host counts. What an agent tells happened when it was read, so the order in which this
-//!   process learns of failures is their order.
+//! - AG1: no clock of another host counts, except for records of calls ([`records`]). What an agent tells happened when it
+//!   was read, so the order in which this process learns of failures is their order.
 //! - AG2: `mpjrun` has lines to the agents of the first level only ([`Branches`]); what they tell is about their whole
 //!   branches. A host that is lost is lost with all its ranks, and so are those below it.
 
@@ -11,28 +11,34 @@ mod agent_line;
 pub(super) mod branches;
 mod copies;
 pub(super) mod host_job;
+mod records;
 mod starter;
 
+use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::time::Instant;
 
+use rustix::event::PollFlags;
 use transport_lapi::TaskId;
 use transport_lapi::bootstrap::control::agents::{Ending, HostJob, News, Order, Stream};
 use transport_lapi::bootstrap::control::{ControlMessage, Endpoints};
 use transport_lapi::bootstrap::hosts::{estrangement, understand_each_other};
 use transport_lapi::bootstrap::monotonic_nanos;
-use transport_lapi::bootstrap::signals::Mask;
+use transport_lapi::bootstrap::signals::{Mask, Signals};
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
 use super::hosts::Hosts;
 use super::ranks::Ranks;
-use super::{Event, Interesting, events, task_of};
+use super::{ENDING, Event, Interesting, events, task_of};
 use crate::LaunchError;
 use crate::host::orphans::GIVE_UP;
 use crate::host::rank::Pauses;
+use crate::trace::Memories;
 pub(super) use addresses::{Addresses, Batch};
 use branches::{Branches, Stage};
 use copies::Copies;
+pub(super) use records::Fetched;
+use records::Records;
 
 /// What is known of a host.
 #[derive(Default)]
@@ -82,14 +88,20 @@ pub(super) struct Agents {
     addresses: Addresses,
     /// The rank that was the first to tell where a client is found, the last one that ranks join with, and what it told.
     first_told: Option<(TaskId, Endpoints)>,
+    /// What comes of the ranks' records, if they record their calls.
+    records: Option<Records>,
+    /// Whether the ranks may start when the clocks of all hosts have been compared.
+    are_ready: bool,
 }
 
 impl Agents {
-    /// Calls the agents for this `job`, which get these `copies`. Why they cannot be started, [`Agents::take_refusal`] tells.
+    /// Calls the agents for this `job`, which get these `copies`, and whose ranks record their calls as `memories` say, if
+    /// there are any. Why they cannot be started, [`Agents::take_refusal`] tells.
     pub(super) fn call(
         hosts: &Hosts,
         job: &Rc<HostJob>,
         copies: Copies,
+        memories: Option<&Memories>,
         before: (&DescriptorLimit, Mask),
     ) -> Self {
         let mut told = Vec::new();
@@ -107,6 +119,8 @@ impl Agents {
             daemons: Vec::new(),
             addresses: Addresses::of(hosts.of_rank.len()),
             first_told: None,
+            records: memories.map(|it| Records::begin(it, hosts.names.len(), hosts.silence)),
+            are_ready: false,
         };
         // Only refusals can come before an agent has been heard.
         told.into_iter().for_each(|told| agents.hear(told, &mut Vec::new()));
@@ -141,9 +155,15 @@ impl Agents {
     }
 
     fn hear(&mut self, told: News, news: &mut Vec<News>) {
+        let told = match &mut self.records {
+            Some(records) => records.hear(told, &self.of_rank),
+            None => Some(told),
+        };
+        let Some(told) = told else { return };
         match told {
             News::Ready if self.branches.have_reached(Stage::Ready) => {
-                self.branches.send_all(&Order::Start);
+                self.are_ready = true;
+                self.compare_clocks();
             }
             News::Refused { host, reason, code } => {
                 let host = self.names[host as usize].clone();
@@ -256,8 +276,52 @@ impl Agents {
         }
     }
 
+    /// Asks for what the clocks of hosts show, and lets the ranks start when that is known.
+    fn compare_clocks(&mut self) {
+        let is_begun = self.branches.have_reached(Stage::Ready);
+        if let Some(records) = self.records.as_mut().filter(|_| is_begun) {
+            while let Some((host, question)) = records.next_question() {
+                self.branches.send_towards(host, &question);
+            }
+        }
+        let are_compared = self.records.as_ref().is_none_or(Records::are_compared);
+        if self.are_ready && are_compared {
+            self.are_ready = false;
+            self.branches.send_all(&Order::Start);
+        }
+    }
+
+    /// Waits until the records are as far as this says, or nothing comes any more, or a signal asks to end.
+    fn await_records(&mut self, signals: &Signals, are_there: fn(&Records) -> bool) {
+        let mut rest = Vec::new();
+        loop {
+            self.compare_clocks();
+            let Some(records) = self.records.as_mut().filter(|it| !are_there(it)) else { return };
+            let (until, why) = records.deadline();
+            if Instant::now() >= until {
+                records.lose_silent(&why);
+                continue;
+            }
+            let is_asked = |signal| ENDING.contains(&signal);
+            if std::iter::from_fn(|| signals.next_pending()).any(is_asked) {
+                return records.give_up("mpjrun was asked to end");
+            }
+            let mut set = vec![(Event::Signal, signals.as_fd(), PollFlags::IN)];
+            self.branches.interests(true, &mut set);
+            let deadline = self.branches.next_deadline().map_or(until, |at| at.min(until));
+            let ready = events(&set, Some(deadline)).unwrap_or_default();
+            drop(set);
+            ready.into_iter().for_each(|event| self.handle(event, &mut rest));
+            self.turn(Instant::now(), true, self.pauses, &mut rest);
+            rest.clear();
+        }
+    }
+
     /// Gives up a host (AG2).
     fn lose(&mut self, place: u32, reason: String, news: &mut Vec<News>) {
+        if let Some(records) = &mut self.records {
+            records.lost(place, &reason);
+        }
         let left = std::mem::take(&mut self.hosts[place as usize].left);
         if left.is_empty() {
             return;
@@ -297,6 +361,7 @@ impl Ranks for Agents {
         }
         self.pauses = pauses;
         self.hear_branches(news, |branches, told| branches.turn(now, true, told));
+        self.compare_clocks();
         self.tell_addresses();
         if let Err(error) = self.copies.send(&mut self.branches) {
             self.refusal.get_or_insert(error);
@@ -337,6 +402,15 @@ impl Ranks for Agents {
             self.turn(Instant::now(), true, self.pauses, &mut rest);
         }
         std::mem::take(&mut self.daemons)
+    }
+
+    fn fetch_records(&mut self, signals: &Signals) -> Option<Fetched> {
+        self.records.as_mut()?.compare_again();
+        self.await_records(signals, Records::are_compared);
+        self.branches.send_all(&Order::SendRecords);
+        self.records.as_mut()?.ask();
+        self.await_records(signals, Records::have_come);
+        Some(self.records.take()?.finish(&self.names))
     }
 
     fn leave(self: Box<Self>) {}

@@ -14,6 +14,7 @@ use super::agents::{Agents, host_job};
 use super::here::block_signals;
 use super::hosts::Hosts;
 use super::ranks::Ranks;
+use super::recording::Recording;
 use super::{ENDING, Event, Job, JobSpec, Parts, events, spawn};
 use crate::LaunchError;
 use crate::exits::ExitLog;
@@ -31,11 +32,14 @@ pub(super) fn start(spec: &JobSpec, hosts: &Hosts) -> Result<Job, LaunchError> {
     let (job, copies) = host_job::of_hosts(spec, hosts)?;
     let limit = DescriptorLimit::raise();
     let deliveries = spec.output.deliveries(0..spec.ranks())?;
+    let recording = Recording::begin(spec)?;
+    let memories = recording.as_ref().map(Recording::memories);
     keep_children_waitable();
     let signals = block_signals()?;
     let start = monotonic_nanos();
     let timeout = spec.timeout.map(|limit| Instant::now() + limit);
-    let mut agents = Agents::call(hosts, &job, copies, (&limit, signals.mask_before()));
+    let before = (&limit, signals.mask_before());
+    let mut agents = Agents::call(hosts, &job, copies, memories.as_deref(), before);
     let news = await_start(&mut agents, &signals, timeout)?;
     let mut printer = Printer::new(spec.output.is_exact(spec.ranks()));
     for note in spec.notes.iter().chain(&agents.notes) {
@@ -59,7 +63,7 @@ pub(super) fn start(spec: &JobSpec, hosts: &Hosts) -> Result<Job, LaunchError> {
                 spawn::spinning(spec)?,
             ),
             spawner: None,
-            recording: None,
+            recording,
         },
     );
     job.take(news);

@@ -4,7 +4,9 @@
 use std::time::Instant;
 
 use transport_lapi::bootstrap::control::agents::{News, Order};
+use transport_lapi::bootstrap::signals::Signals;
 
+use super::agents::Fetched;
 use super::{Event, Interesting};
 use crate::host::local::LocalRanks;
 use crate::host::rank::{Pauses, Rank};
@@ -58,6 +60,13 @@ pub(crate) trait Ranks {
 
     /// Ends what is left when all ranks are gone. Returns the daemons among it.
     fn end(&mut self) -> Vec<String>;
+
+    /// Fetches what ranks of other hosts have recorded of their calls, when all are gone, until that has come or `signals`
+    /// ask to end. `None` if no ranks record behind agents.
+    fn fetch_records(&mut self, signals: &Signals) -> Option<Fetched> {
+        let _ = signals;
+        None
+    }
 
     /// Lets go of everything.
     fn leave(self: Box<Self>);

@@ -6,12 +6,13 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use super::agents::Fetched;
 use super::{Job, JobSpec};
 use crate::LaunchError;
 use crate::host::machine::host_name;
 use crate::profile::{Profile, ProfileChoice};
 use crate::report;
-use crate::trace::Memories;
+use crate::trace::{Memories, collect_hosts};
 
 /// The records of a job, and what becomes of them.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ impl Recording {
     pub(super) fn begin(spec: &JobSpec) -> Result<Option<Self>, LaunchError> {
         let memories = match &spec.trace {
             Some(choice) => Memories::begin(choice)?,
-            None if spec.last_calls => Memories::of_last_calls(),
+            None if spec.last_calls && spec.hosts.is_none() => Memories::of_last_calls(),
             None => return Ok(None),
         };
         let profile = spec.profile.as_ref().map(|profile| ProfileOutput::begin(profile, spec));
@@ -86,13 +87,24 @@ impl Job {
     /// report.
     pub(super) fn tell_records(&mut self) {
         let Some(Recording { memories, profile }) = self.recording.take() else { return };
+        let times = memories.end();
         if memories.keep_last() {
             if self.verdict.is_some() {
-                self.last_calls = report::last_calls(&memories.collect(&host_name()).trace);
+                let collected = memories.collect(times, &host_name());
+                self.last_calls = report::last_calls(&collected.trace);
             }
             return;
         }
-        let collected = memories.collect(&host_name());
+        let collected = match self.ranks.fetch_records(&self.signals) {
+            None => memories.collect(times, &host_name()),
+            Some(Fetched { hosts, missing }) => {
+                for (host, why) in missing {
+                    let text = format!("mpjrun: the records of host {host} are missing: {why}\n");
+                    self.printer.say(&text);
+                }
+                collect_hosts(times, hosts)
+            }
+        };
         self.printer.say(&memories.finish(&collected));
         if let Some(output) = profile {
             self.printer.say(&output.write(&Profile::of(&collected)));

@@ -78,7 +78,8 @@ fn joined(trace: Trace) -> Collected {
         }
     }
     let flow = |(number, (from, to))| Some(Flow { number, from: from?, to: to? });
-    Collected { trace, flows: ends.into_iter().filter_map(flow).collect() }
+    let flows = ends.into_iter().filter_map(flow).collect();
+    Collected { trace, flows, ..Collected::default() }
 }
 
 /// Who caused what, in seconds: the waiting rank, the cause, the time.

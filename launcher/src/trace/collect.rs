@@ -7,6 +7,7 @@ use std::sync::Arc;
 use transport_lapi::TaskId;
 use transport_lapi::bootstrap::trace::{Kind as Recording, Record, Recorded};
 
+use super::clocks::HostClock;
 use super::pairs::{Pairs, Side};
 use super::{Call, CallAt, Collected, Kind, RankTrace, ThreadTrace};
 
@@ -15,20 +16,35 @@ const UNREADABLE: u32 = 1 << 31;
 
 /// Two moments at which both clocks were read: that of the records, and nanoseconds since the job began.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Times {
+pub(crate) struct Times {
     pub(super) began: u64,
     pub(super) ended: u64,
     pub(super) nanos: u64,
+    /// How the clock of the records is read on this host, if it is that of another one.
+    pub(super) elsewhere: Option<HostClock>,
 }
 
 impl Times {
     /// Returns nanoseconds since the job began, and never a time outside of the job.
     fn nanos(&self, ticks: u64) -> u64 {
-        let ticks = u128::from(ticks.saturating_sub(self.began));
-        let all = u128::from(self.ended.saturating_sub(self.began)).max(1);
-        let nanos = ticks * u128::from(self.nanos) / all;
-        u64::try_from(nanos).map_or(self.nanos, |nanos| nanos.min(self.nanos))
+        let ticks = self.elsewhere.map_or(ticks, |clock| clock.here(ticks));
+        self.span(ticks.saturating_sub(self.began)).min(self.nanos)
     }
+
+    /// Returns the nanoseconds of so many ticks of the clock here.
+    pub(super) fn span(&self, ticks: u64) -> u64 {
+        let all = u128::from(self.ended.saturating_sub(self.began)).max(1);
+        let nanos = u128::from(ticks) * u128::from(self.nanos) / all;
+        u64::try_from(nanos).unwrap_or(u64::MAX)
+    }
+}
+
+/// What a rank has recorded, where, and in which times.
+pub(super) struct OfRank<'a> {
+    pub(super) task: TaskId,
+    pub(super) host: &'a str,
+    pub(super) times: Times,
+    pub(super) recorded: Recorded,
 }
 
 /// An operation that a request is of.
@@ -44,17 +60,13 @@ struct Operation {
     start: u64,
 }
 
-/// Makes the trace of a job on this host.
-pub(super) fn collect(
-    recorded: impl IntoIterator<Item = (TaskId, Recorded)>,
-    times: Times,
-    host: &str,
-) -> Collected {
+/// Makes the trace of a job of these ranks.
+pub(super) fn collect<'a>(ranks: impl IntoIterator<Item = OfRank<'a>>) -> Collected {
     let mut collected = Collected::default();
     let (mut pairs, mut numbers) = (Pairs::default(), BTreeMap::new());
-    for (task, recorded) in recorded {
+    for OfRank { task, host, times, recorded } in ranks {
         let place = collected.trace.ranks.len();
-        let rank = OfRank::new(place, recorded, times, &mut numbers);
+        let rank = Calls::new(place, recorded, times, &mut numbers);
         let threads = rank.follow(task, &mut pairs);
         collected.trace.ranks.push(RankTrace { rank: task, host: host.to_owned(), threads });
     }
@@ -63,7 +75,7 @@ pub(super) fn collect(
 }
 
 /// The calls of a rank, and what else it has recorded.
-struct OfRank {
+struct Calls {
     place: usize,
     threads: Vec<ThreadTrace>,
     /// What begins or ends operations, with its time.
@@ -91,7 +103,7 @@ impl Event {
     }
 }
 
-impl OfRank {
+impl Calls {
     fn new(
         place: usize,
         recorded: Recorded,

@@ -1,4 +1,5 @@
-//! The memory in which each rank records: made when the rank starts, read when all have ended. Called by `job`.
+//! The memory in which each rank records: made when the rank starts, read when all have ended. Called by `job`, also in
+//! the agents of other hosts, which only make memories.
 
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
@@ -14,7 +15,8 @@ use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::trace::{self, Clock, Keep, ticks};
 use transport_lapi::config;
 
-use super::collect::{Times, collect};
+use super::collect::{OfRank, Times, collect};
+use super::incoming::HostRecords;
 use super::{Collected, perfetto};
 use crate::LaunchError;
 
@@ -114,6 +116,9 @@ impl Memories {
                 }
             };
         }
+        if let Some(comparable) = collected.comparable() {
+            text += &format!("mpjrun: {comparable}\n");
+        }
         let lost: u64 = threads().map(|thread| thread.lost).fold(0, u64::saturating_add);
         if lost > 0 {
             text += &format!(
@@ -132,17 +137,55 @@ impl Memories {
         text
     }
 
-    /// Reads what the ranks have recorded, once none of them runs any more.
-    pub(crate) fn collect(&self, host: &str) -> Collected {
-        let (ticks_now, nanos_now) = (ticks(self.clock), monotonic_nanos());
-        let (began, nanos) = self.began;
-        let times = Times { began, ended: ticks_now, nanos: nanos_now.saturating_sub(nanos) };
-        // Each goes when it has been read.
-        let recorded = self.of_ranks.take().into_iter().map(|(task, memory)| {
-            (task, trace::read(memory.as_fd(), self.clock).unwrap_or_default())
-        });
-        collect(recorded, times, host)
+    /// The clock of the records.
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
     }
+
+    /// What is kept of the records.
+    pub(crate) fn keep(&self) -> Keep {
+        self.keep
+    }
+
+    /// Takes the memories of the ranks, once none of them runs any more.
+    pub(crate) fn take(&self) -> Vec<(TaskId, OwnedFd)> {
+        self.of_ranks.take()
+    }
+
+    /// Reads the clocks at the end of the job.
+    pub(crate) fn end(&self) -> Times {
+        let (ended, nanos_now) = (ticks(self.clock), monotonic_nanos());
+        let (began, nanos) = self.began;
+        Times { began, ended, nanos: nanos_now.saturating_sub(nanos), elsewhere: None }
+    }
+
+    /// Reads what the ranks of this `host` have recorded, once none of them runs any more.
+    pub(crate) fn collect(&self, times: Times, host: &str) -> Collected {
+        // Each goes when it has been read.
+        collect(self.take().into_iter().map(|(task, memory)| {
+            let recorded = trace::read(memory.as_fd(), self.clock).unwrap_or_default();
+            OfRank { task, host, times, recorded }
+        }))
+    }
+}
+
+/// Joins what the ranks of several hosts have recorded in a job that had these `times` on this host.
+pub(crate) fn collect_hosts(times: Times, hosts: Vec<HostRecords>) -> Collected {
+    let mut errors: Vec<u64> = hosts.iter().map(|host| times.span(host.clock.error())).collect();
+    errors.sort_unstable_by(|one, other| other.cmp(one));
+    let names: Vec<String> = hosts.iter().map(|host| host.host.clone()).collect();
+    let mut ranks: Vec<OfRank<'_>> = Vec::new();
+    for (HostRecords { clock, ranks: recorded, .. }, host) in hosts.into_iter().zip(&names) {
+        let times = Times { elsewhere: Some(clock), ..times };
+        let of_rank = |(task, recorded)| OfRank { task, host, times, recorded };
+        ranks.extend(recorded.into_iter().map(of_rank));
+    }
+    ranks.sort_by_key(|rank| rank.task);
+    let error = match errors[..] {
+        [worst, next, ..] => worst.saturating_add(next),
+        _ => 0,
+    };
+    Collected { error_between_hosts: Some(error), ..collect(ranks) }
 }
 
 /// Puts a library before those that are loaded already.

@@ -86,7 +86,7 @@ const MESSAGE: u64 = 1;
 pub(super) fn write(collected: &Collected, out: &mut impl Write) -> io::Result<()> {
     let mut packets = Packets { out, packet: Message::default(), framed: Message::default() };
     let ranks = &collected.trace.ranks;
-    packets.track(JOB, None, &format!("job of {} ranks", ranks.len()), 0)?;
+    packets.track(JOB, None, &name_of_job(collected), 0)?;
     let (mut from, mut to) = (collected.flows.clone(), collected.flows.clone());
     from.sort_unstable_by_key(|flow| flow.from);
     to.sort_unstable_by_key(|flow| flow.to);
@@ -94,7 +94,8 @@ pub(super) fn write(collected: &Collected, out: &mut impl Write) -> io::Result<(
     let mut sequence = 1;
     for (place, rank) in ranks.iter().enumerate() {
         let of_rank = JOB + 1 + ((place as u64) << 20);
-        packets.track(of_rank, Some(JOB), &name_of(rank), place)?;
+        let has_host = collected.error_between_hosts.is_some();
+        packets.track(of_rank, Some(JOB), &name_of(rank, has_host), place)?;
         for (number, thread) in rank.threads.iter().enumerate() {
             let mut track = of_rank;
             if rank.threads.len() > 1 {
@@ -117,12 +118,23 @@ pub(super) fn write(collected: &Collected, out: &mut impl Write) -> io::Result<(
     Ok(())
 }
 
+/// The name of the job's track.
+fn name_of_job(collected: &Collected) -> String {
+    let ranks = collected.trace.ranks.len();
+    match collected.comparable() {
+        None => format!("job of {ranks} ranks"),
+        Some(comparable) => format!("job of {ranks} ranks, {comparable}"),
+    }
+}
+
 /// The name of a rank's track.
-fn name_of(rank: &RankTrace) -> String {
-    let lost: u64 = rank.threads.iter().map(|thread| thread.lost).sum();
+fn name_of(rank: &RankTrace, has_host: bool) -> String {
+    let host = if has_host { format!(" on {}", rank.host) } else { String::new() };
+    // A rank may claim any number.
+    let lost = rank.threads.iter().map(|thread| thread.lost).fold(0, u64::saturating_add);
     match lost {
-        0 => format!("rank {}", rank.rank),
-        lost => format!("rank {} (without its last {lost} calls)", rank.rank),
+        0 => format!("rank {}{host}", rank.rank),
+        lost => format!("rank {}{host} (without its last {lost} calls)", rank.rank),
     }
 }
 

@@ -7,11 +7,12 @@ use std::time::Instant;
 use proptest::prelude::*;
 use transport_lapi::bootstrap::trace::{Kind as Recording, Record, Recorded, ThreadRecords};
 
-use super::collect::{Times, collect};
+use super::clocks::{HostClock, RoundTrip};
+use super::collect::{OfRank, Times, collect};
 use super::proto::tests::{Value, fields};
 use super::{Call, CallAt, Collected, Kind, perfetto};
 
-const TIMES: Times = Times { began: 0, ended: 1000, nanos: 1000 };
+const TIMES: Times = Times { began: 0, ended: 1000, nanos: 1000, elsewhere: None };
 
 /// A record that has nothing but a name, a kind and times.
 fn record(number: u64, kind: Recording, start: u64, end: u64) -> Record {
@@ -45,8 +46,13 @@ fn rank(records: Vec<Record>) -> Recorded {
     Recorded { threads: vec![ThreadRecords { records, ..Default::default() }], lost: 0 }
 }
 
+fn collected_in(times: Times, ranks: Vec<Recorded>) -> Collected {
+    let of_rank = |(task, recorded)| OfRank { task, host: "host", times, recorded };
+    collect((0..).zip(ranks).map(of_rank))
+}
+
 fn collected(ranks: Vec<Recorded>) -> Collected {
-    collect((0..).zip(ranks), TIMES, "host")
+    collected_in(TIMES, ranks)
 }
 
 fn calls(collected: &Collected, rank: usize) -> &[Call] {
@@ -131,6 +137,49 @@ fn an_exchange_sends_and_receives() {
     let all = collected(vec![exchange(1), exchange(0)]);
     assert_eq!(all.flows.len(), 2);
     assert!(messages(&all, 0)[0].is_some() && messages(&all, 0) != messages(&all, 1));
+}
+
+/// The clock of the second host shows 1,000 more, and runs at half the rate.
+#[test]
+fn times_of_another_host_are_those_of_this_one() {
+    let trip = |left, there| RoundTrip { left, there, came: left };
+    let elsewhere = HostClock::of(trip(0, 1000), trip(1000, 1500));
+    let of_rank = |task, host, elsewhere, record| {
+        let times = Times { elsewhere, ..TIMES };
+        OfRank { task, host, times, recorded: rank(vec![record]) }
+    };
+    let mut all = collect([
+        of_rank(0, "here", None, send(1, 100, 1, 5)),
+        of_rank(1, "there", elsewhere, receive(1, 1045, Some(0), Some(5))),
+    ]);
+    let received = &calls(&all, 1)[0];
+    assert_eq!((received.start, received.end, all.flows.len()), (90, Some(100), 1));
+    assert_eq!(tracks(&written(&all)), ["job of 2 ranks", "rank 0", "rank 1"]);
+    all.error_between_hosts = Some(1999);
+    assert_eq!(
+        tracks(&written(&all)),
+        [
+            "job of 2 ranks, times of different hosts agree to within 2 µs",
+            "rank 0 on here",
+            "rank 1 on there"
+        ]
+    );
+}
+
+/// The names of the tracks of a trace file.
+fn tracks(file: &[u8]) -> Vec<String> {
+    let inner = |list: Vec<(u32, Value)>, field| {
+        list.into_iter().find_map(|(number, value)| match value {
+            Value::Bytes(bytes) if number == field => Some(bytes),
+            _ => None,
+        })
+    };
+    let name = |packet: Vec<u8>| inner(fields(&inner(fields(&packet), 60)?), 2);
+    let packets = fields(file).into_iter().filter_map(|(_, value)| match value {
+        Value::Bytes(packet) => name(packet),
+        _ => None,
+    });
+    packets.map(|name| String::from_utf8_lossy(&name).into_owned()).collect()
 }
 
 /// The events of a trace file: type, time, sequence, and flows that begin or end.
@@ -287,8 +336,7 @@ fn a_million_records_are_merged() {
         })
         .collect();
     let began = Instant::now();
-    let times = Times { began: 0, ended: 1 << 20, nanos: 1 << 20 };
-    let all = collect((0..).zip(ranks), times, "host");
+    let all = collected_in(Times { ended: 1 << 20, nanos: 1 << 20, ..TIMES }, ranks);
     let merged = began.elapsed();
     assert!(all.flows.len() > 400_000);
     let file = written(&all);

@@ -467,3 +467,72 @@ fn a_system_that_forbids_programs_in_memory_is_named() {
 fn an_agent_is_for_mpjrun_only() {
     mpjrun(["--agent"]).expect(2).says("mpjrun: --agent is for agents");
 }
+
+#[test]
+fn ranks_that_join_no_job_record_nothing_on_any_host() {
+    for more in [&[][..], CHAIN] {
+        let job = on("a,b:2,c", "echo hi").options(["--profile"]).options(more).expect(0);
+        let [times, none, ..] = &job.stderr.lines().collect::<Vec<_>>()[..] else {
+            panic!("{job:?}");
+        };
+        assert!(times.starts_with("mpjrun: times of different hosts agree to within "), "{job:?}");
+        assert!(none.starts_with("mpjrun: no rank has recorded anything"), "{job:?}");
+        assert!(!job.stderr.contains("missing"), "{job:?}");
+    }
+}
+
+/// A job whose second agent falls silent, whether it has told that its rank is gone or not, and whose first rank ends.
+/// `meanwhile` is called until `mpjrun` says why the records of that host are missing.
+#[track_caller]
+fn assert_silent_at_the_end(timeout: &str, why: &str, meanwhile: impl Fn(&Running)) {
+    let mark = Mark::new();
+    let wait = format!("until [ -e {} ]; do sleep 0.01; done", mark.path().display());
+    let run = format!("[ $MPJ_RANK = 1 ] && {{ echo $$; echo $PPID; exit; }}; {wait}");
+    let more = ["--on-failure", "keep", "--host-timeout", timeout, "--profile"];
+    let job = on("a,b", &run).options(more).start();
+    let pids = job.numbers(2);
+    await_end(&pids[..1]);
+    signal(pids[1], Signal::STOP).expect("it runs");
+    mark.set();
+    let why = format!("mpjrun: the records of host b are missing: {why}\n");
+    eventually("it is said", || {
+        meanwhile(&job);
+        job.stderr().contains(&why)
+    });
+    let done = job.finish();
+    // A signal counts for all hosts.
+    let are_lost = done.stderr.contains("records of host a");
+    assert_eq!(are_lost, why.contains("asked to end"), "{done:?}");
+    await_end(&pids);
+}
+
+#[test]
+fn records_of_a_silent_host_are_not_waited_for_without_end() {
+    let why = "nothing has come from it for 2 s (--host-timeout)";
+    assert_silent_at_the_end("2", why, |_| {});
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_records() {
+    let why = "mpjrun was asked to end";
+    assert_silent_at_the_end("600", why, |job| job.signal(Signal::TERM));
+}
+
+#[test]
+fn records_of_lost_hosts_are_said_to_be_missing() {
+    let mark = Mark::new();
+    let wait = format!("until [ -e {} ]; do sleep 0.01; done", mark.path().display());
+    let run =
+        format!("[ $MPJ_RANK = 1 ] && echo $PPID; [ $MPJ_RANK = 0 ] || exec sleep 600; {wait}");
+    let more = [CHAIN, &["--on-failure", "keep", "--profile"]].concat();
+    let job = on("a,b,c", &run).options(more).start();
+    signal(job.numbers(1)[0], Signal::KILL).expect("it runs");
+    eventually("both are lost", || job.stderr().contains("went by host b, which was lost"));
+    mark.set();
+    let done = job.expect(125).says_all(&[
+        "mpjrun: the records of host b are missing: ",
+        "mpjrun: the records of host c are missing: its line went by host b, which was lost",
+        "mpjrun: no rank has recorded anything",
+    ]);
+    assert!(!done.stderr.contains("records of host a"), "{done:?}");
+}

@@ -8,15 +8,17 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mpj_harness::{Launch, Shown, command, libmpi, libmpi_trace, mpjrun_path};
+use mpj_harness::{Hosts, Launch, Shown, command, libmpi, libmpi_trace, mpjrun_path, skip};
 use mpj_install::{Built, install};
 use tempfile::TempDir;
 
-/// What a rank of the ring does in each round; in the end the rank that the argument names is killed.
+/// What a rank of the ring does in each round. Then each has a child; in the end the rank that the argument names is killed.
 const PROGRAM: &str = r#"
 #include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 int main(int argc, char **argv)
 {
     int rank, size, got, flag;
@@ -56,6 +58,13 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 3);
     MPI_Win_free(&window);
     MPI_Pcontrol(2);
+    pid_t child = fork();
+    if (child == 0) {
+        for (int mark = 0; mark < 100; mark++)
+            MPI_Pcontrol(7);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
     MPI_Barrier(MPI_COMM_WORLD);
     if (argc > 1 && rank == atoi(argv[1]))
         raise(SIGKILL);
@@ -136,6 +145,8 @@ fn calls_and_messages_are_shown() {
         ("MPI_Get_accumulate", 1),
         ("MPI_Iprobe", 0),
         ("MPI_Pcontrol(2)", 1),
+        // A child is no rank.
+        ("MPI_Pcontrol(7)", 0),
         ("MPI_Finalize", 1),
     ] {
         assert_eq!(shown.calls(name), RANKS * of_rank, "{name}: {:?}", shown.calls);
@@ -153,6 +164,26 @@ fn what_a_killed_rank_has_recorded_is_shown() {
     assert_eq!(shown.tracks.len(), 1 + RANKS);
     assert_eq!((shown.calls("MPI_Allreduce"), shown.calls("MPI_Finalize")), (RANKS * 5, 0));
     assert_eq!(shown.messages.len(), RANKS * MESSAGES);
+}
+
+/// Each agent has the system load the library into the ranks of its host.
+#[test]
+fn calls_and_messages_of_two_hosts_are_shown() {
+    let Some(installed) = Installed::new() else { return };
+    let Some(hosts) = Hosts::open_sharing(2, &[installed.folder.path()]) else { return };
+    let job = hosts.on("node1", installed.folder.path().join("prefix/bin/mpiexec"));
+    let job = job.args(["--hosts", "node1:2,node2:2", "--trace"]).args([&installed.file()]);
+    let outcome = job.args([&installed.program]).run();
+    if outcome.stderr.contains("libfabric.so.1 cannot be loaded") {
+        return skip(&outcome.stderr);
+    }
+    outcome.expect(0).says("times of different hosts agree to within ");
+    let shown = Shown::read(&installed.file());
+    let names = ["rank 0 on node1", "rank 1 on node1", "rank 2 on node2", "rank 3 on node2"];
+    assert_eq!(shown.tracks[1..], names);
+    assert_eq!((shown.calls("MPI_Allreduce"), shown.calls("MPI_Finalize")), (RANKS * 5, RANKS));
+    assert!(shown.messages.values().all(|ends| *ends == 2), "{:?}", shown.messages);
+    assert_eq!((shown.messages.len(), shown.arrows.len()), (RANKS * MESSAGES, RANKS * MESSAGES));
 }
 
 #[test]

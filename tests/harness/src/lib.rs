@@ -35,7 +35,7 @@ pub use launch::{Launch, command, launch, mpjrun, shell};
 pub use outcome::Outcome;
 pub use running::{MOST_OUTPUT, Running};
 pub use scene::Scene;
-pub use shown::Shown;
+pub use shown::{Arrow, Shown};
 pub use watch::{Sleepers, watch, watch_with};
 
 /// How long anything may take before the watchdog fails the test, unless it is given another limit. Miri is slow, and has

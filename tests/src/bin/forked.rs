@@ -7,6 +7,7 @@
 //! - `forked drops`: it drops what it has inherited and goes on with memory of its own.
 //! - `forked aborts`: it calls `mpj::abort`.
 //! - `forked starts`: it has a job of its own.
+//! - `forked records`: it ends a part of the program that the rank has begun and does not end, and begins others.
 
 #![expect(unsafe_code, reason = "fork")]
 #![allow(clippy::print_stdout, reason = "a program talks to its user")]
@@ -35,13 +36,15 @@ fn main() -> Result<(), mpj::Error> {
     }
     world.barrier()?;
     if world.rank() == 1 {
+        let around = (what == "records").then(|| mpj::span("around"));
         // SAFETY: of the locks that another thread may hold, the child needs only those of the allocator, which the C
         // library releases in a fork.
         let child = unsafe { libc::fork() };
         let Some(child) = Pid::from_raw(child) else {
-            drop(pending);
+            drop((pending, around));
             return act(&what, world);
         };
+        std::mem::forget(around);
         let status = waitpid(Some(child), WaitOptions::empty()).ok().flatten();
         let status = status.expect("a child that was not waited for yet").1;
         let (code, signal) = (status.exit_status(), status.terminating_signal());
@@ -80,6 +83,7 @@ fn act(what: &str, world: World) -> Result<(), mpj::Error> {
             drop(world);
             assert!(bytes.iter().enumerate().all(|(at, &byte)| byte == at as u8));
         }
+        "records" => (0..TURNS).for_each(|_| drop(mpj::span("in the child"))),
         "aborts" => mpj::abort(9),
         "starts" => {
             let ranks = mpj::local::run(2, |world| world.barrier().is_ok());

@@ -235,8 +235,9 @@ impl Branches {
         branch.line.close();
         let (host, below) = (branch.hosts.start, branch.hosts.len() as u32 - 1);
         match std::mem::replace(&mut branch.stage, Stage::Lost) {
-            Stage::Over | Stage::Lost => {}
-            Stage::Started => news.push(News::Lost { host, below, reason }),
+            Stage::Lost => {}
+            // Of ranks that are gone, records may be missing.
+            Stage::Started | Stage::Over => news.push(News::Lost { host, below, reason }),
             _ => news.push(News::Refused { host, reason, code: 125 }),
         }
     }
@@ -319,7 +320,9 @@ fn may_tell(job: &HostJob, hosts: &Range<u32>, told: &News) -> bool {
         News::Refused { host, .. }
         | News::Still { host, .. }
         | News::HasBeenStill { host, .. }
-        | News::Paused { host, .. } => hosts.contains(host),
+        | News::Paused { host, .. }
+        | News::Clock { host, .. }
+        | News::RecordsTold { host } => hosts.contains(host),
         // It is there itself.
         News::Lost { host, below, .. } => {
             hosts.start < *host && host.saturating_add(*below) < hosts.end
@@ -352,12 +355,15 @@ mod tests {
         let of_host = |host| {
             let reason = String::new();
             let paused = News::Paused { host, round: 1, pause: Pause::OVER };
-            [News::Refused { host, reason, code: 1 }, started(host), paused]
+            let clock = News::Clock { host, round: 1, ticks: 1, is_counter: true };
+            let told = News::RecordsTold { host };
+            [News::Refused { host, reason, code: 1 }, started(host), paused, clock, told]
         };
         let of_rank = |task| {
             let addresses = vec![(task, Endpoints::default())];
             let ended = News::OutputEnded { task, stream: Stream::Out };
-            [ended, News::Gone { task }, News::Addresses { addresses }]
+            let records = News::Records { task, at: 0, bytes: Vec::new() };
+            [ended, News::Gone { task }, News::Addresses { addresses }, records]
         };
         let lost = |host, below| News::Lost { host, below, reason: String::new() };
         let may = |told: &News| may_tell(&job(), &(1..3), told);

@@ -101,6 +101,7 @@ pub(in crate::job) fn of_hosts(
         looks: spec.vigilance.interval.as_micros() as u64,
         finds_deadlocks: spec.vigilance.ends_deadlocks,
         finds_stalls: spec.vigilance.stall.is_some(),
+        records: spec.trace.as_ref().map(|choice| choice.memory),
     };
     let copies = if spec.copies { Copies::of(spec, &mut job)? } else { Copies::default() };
     let job = Rc::new(job);

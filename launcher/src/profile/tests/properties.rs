@@ -60,7 +60,7 @@ fn any_trace() -> impl Strategy<Value = Collected> {
     let flow = (0..8_u64, at(), at()).prop_map(|(number, from, to)| Flow { number, from, to });
     (vec(rank, 0..5), vec(flow, 0..8), any::<bool>()).prop_map(|(ranks, flows, is_joined)| {
         let trace = Trace { ranks };
-        if is_joined { joined(trace) } else { Collected { trace, flows } }
+        if is_joined { joined(trace) } else { Collected { trace, flows, ..Collected::default() } }
     })
 }
 

@@ -3,7 +3,7 @@
 //!
 //! The launcher makes one sealed memfd for each rank ([`create`]), which the rank inherits. The rank maps it and records
 //! (`recorder.rs`); the launcher reads it ([`read`], `recorded.rs`), however the rank has ended: what was recorded is
-//! there, also after a crash.
+//! there, also after a crash. An agent on another host copies it to the launcher ([`used`]).
 //!
 //! ```text
 //!  head     64 bytes of numbers: what the memory is, and how much of it is taken
@@ -34,7 +34,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, SealFlags};
 
 pub use mapping::ticks;
-pub use recorded::{Record, Recorded, ThreadRecords, read};
+pub use recorded::{Record, Recorded, ThreadRecords, read, used};
 pub use recorder::{Entry, Join, Recorder, join, recorder};
 
 /// Bytes of a record, and of the heads of the memory and of a block.

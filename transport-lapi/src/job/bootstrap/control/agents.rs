@@ -123,6 +123,8 @@ pub struct HostJob {
     pub finds_deadlocks: bool,
     /// Whether they are for stalls.
     pub finds_stalls: bool,
+    /// The most bytes in which each rank records its calls; `None` if none does.
+    pub records: Option<u64>,
 }
 
 impl std::fmt::Debug for HostJob {
@@ -265,6 +267,15 @@ pub enum Order {
         /// The answer.
         answer: Answer,
     },
+    /// Say at once what the clock of the records shows, by [`News::Clock`].
+    AskClock {
+        /// The place of the host that is asked.
+        host: u32,
+        /// The number of the question.
+        round: u64,
+    },
+    /// Send what the ranks have recorded, by [`News::Records`].
+    SendRecords,
 }
 
 /// What an agent tells.
@@ -412,5 +423,30 @@ pub enum News {
     Addresses {
         /// Each rank, with its network and the addresses of the client's contexts.
         addresses: Vec<(TaskId, Endpoints)>,
+    },
+    /// The answer to [`Order::AskClock`].
+    Clock {
+        /// The place of the host.
+        host: u32,
+        /// The number of the question.
+        round: u64,
+        /// What the clock of the records shows.
+        ticks: u64,
+        /// Whether that is the counter of the processors; otherwise it is the clock of the system.
+        is_counter: bool,
+    },
+    /// A part of the memory in which a rank has recorded its calls. Parts that nobody tells are 0.
+    Records {
+        /// The rank. All parts of one are told before those of another one of its host.
+        task: TaskId,
+        /// Where in the memory it begins.
+        at: u64,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// All that the ranks of this host have recorded was told.
+    RecordsTold {
+        /// The place of the host.
+        host: u32,
     },
 }

@@ -4,14 +4,16 @@
 //!   is never unmapped, since threads may record until the process ends.
 //! - TC6: a descriptor whose number the environment names is taken only if it is such memory: an older number never closes
 //!   another file.
+//! - TC8: a fork gets memory of its own in this place, so nothing that it writes becomes a record of its parent.
 
 #![expect(
     unsafe_code,
-    reason = "mapping a file, a descriptor that arrives as a number, and the time stamp counter"
+    reason = "mapping a file, a descriptor that arrives as a number, forks, and the time stamp counter"
 )]
 
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 
 use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
@@ -20,6 +22,9 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 use rustix::param::page_size;
 
 use super::{Clock, LEAST};
+
+/// The memory that forks do not get.
+static KEPT: OnceLock<&'static [AtomicU64]> = OnceLock::new();
 
 /// Takes the descriptor with this number, if it is the memory of records (TC6), and maps it.
 pub(super) fn take(number: RawFd) -> Option<&'static [AtomicU64]> {
@@ -58,6 +63,25 @@ pub(super) fn map(memory: &OwnedFd) -> Result<&'static [AtomicU64], Errno> {
         unsafe { rustix::mm::mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, memory, 0) }?;
     // SAFETY: TC5: the mapping is new, as long as the file, aligned to a page, and stays. All accesses are atomic (TC1).
     Ok(unsafe { std::slice::from_raw_parts(start.cast::<AtomicU64>(), bytes / 8) })
+}
+
+/// Keeps the memory of this process's records from forks that the C library makes (TC8). A process has one such memory.
+pub(super) fn keep_from_forks(words: &'static [AtomicU64]) {
+    if KEPT.set(words).is_ok() {
+        // SAFETY: the function makes a system call and nothing else, which a child may do at once.
+        let _ = unsafe { libc::pthread_atfork(None, None, Some(replace)) };
+    }
+}
+
+/// Gives a child memory of its own. If there is none, it still makes no records, but those that its parent had begun end
+/// when it ends them.
+extern "C" fn replace() {
+    let Some(words) = KEPT.get() else { return };
+    let start = words.as_ptr().cast_mut().cast();
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+    // SAFETY: the place is that of the records (TC5), to which accesses stay valid: atomics have no value that is wrong.
+    let _ = unsafe { rustix::mm::mmap_anonymous(start, size_of_val(*words), access, flags) };
 }
 
 /// Has the system provide the memory of some blocks, so that its first uses are no page faults. Returns whether there is

@@ -2,6 +2,7 @@
 //! left out, and no content makes it fail.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
@@ -81,6 +82,17 @@ pub fn read(memory: impl AsFd, clock: Clock) -> Option<Recorded> {
         texts.block(&bytes, at, &mut threads);
     }
     Some(Recorded { lost: words[head::LOST], threads: threads.into_values().collect() })
+}
+
+/// Returns which bytes of the memory of a rank can differ from 0: its head with the texts, and its blocks. `None` if it is
+/// too short to be such memory.
+pub fn used(memory: impl AsFd) -> Option<[Range<u64>; 2]> {
+    let len = u64::try_from(fstat(&memory).ok()?.st_size).ok()?;
+    let words = words(&bytes_of(&memory, 0, RECORD)?);
+    let texts = words[head::TEXT_TAKEN].saturating_mul(8).saturating_add(RECORD as u64);
+    let blocks = len.checked_sub(BLOCKS as u64)? / BLOCK as u64;
+    let blocks = words[head::BLOCKS_TAKEN].min(blocks) * BLOCK as u64;
+    Some([0..texts.min(BLOCKS as u64), BLOCKS as u64..BLOCKS as u64 + blocks])
 }
 
 /// Reads so many bytes.

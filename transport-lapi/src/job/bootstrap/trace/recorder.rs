@@ -18,6 +18,7 @@ use super::{
     BLOCK, BLOCKS, Clock, Kind, LONGEST_TEXT, RING, WORDS, block, flag, head, mapping, word,
 };
 use crate::job::config;
+use crate::platform::fork::ProcessMark;
 
 /// The recorder of this process, once it has joined.
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
@@ -47,16 +48,17 @@ pub fn join() -> Join {
             let first = words[BLOCKS / 8..].chunks(PROVIDED / 8).next();
             // Without it each block gets its memory when it is taken.
             first.filter(|_| !recorder.has_rings).map(mapping::provide);
+            mapping::keep_from_forks(words);
             let _ = RECORDER.set(recorder);
         }
     }
     if recorder().is_some() { Join::Records } else { Join::Unasked }
 }
 
-/// Returns the recorder of this process, if it records.
+/// Returns the recorder of this process, if it records. A fork of such a process does not.
 #[inline]
 pub fn recorder() -> Option<&'static Recorder> {
-    RECORDER.get()
+    RECORDER.get().filter(|recorder| !recorder.process.is_fork())
 }
 
 /// The part of a block that a thread has not used.
@@ -91,6 +93,7 @@ pub struct Recorder {
     has_rings: bool,
     /// The number in the job of the first rank of this process's world.
     first_task: u32,
+    process: ProcessMark,
     /// The number of each text that has a key.
     texts: Mutex<HashMap<Key, u32, FxBuildHasher>>,
 }
@@ -112,7 +115,8 @@ impl Recorder {
         let first_task = config::environment(config::FIRST_TASK);
         let first_task = first_task.and_then(|number| number.parse().ok()).unwrap_or(0);
         let has_rings = words[head::RINGS].load(Relaxed) != 0;
-        Self { words, clock, has_rings, first_task, texts: Mutex::default() }
+        let process = ProcessMark::new();
+        Self { words, clock, has_rings, first_task, process, texts: Mutex::default() }
     }
 
     /// Returns whether only the last records of each thread are kept. Then a thread may begin one only when its last one

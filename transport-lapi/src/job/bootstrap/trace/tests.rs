@@ -92,6 +92,36 @@ fn what_finds_no_memory_is_counted() {
     assert!(bytes.eq(0..room as u64), "in the order in which they were made");
 }
 
+/// A copy of the parts that are used, as [`used`] says.
+fn copied(memory: &OwnedFd) -> OwnedFd {
+    let copy = create(Keep::First(LEAST), Clock::System).expect("memory");
+    for part in used(memory).expect("it is such memory") {
+        let mut bytes = vec![0; (part.end - part.start) as usize];
+        assert_eq!(rustix::io::pread(memory, &mut bytes, part.start), Ok(bytes.len()));
+        assert_eq!(rustix::io::pwrite(&copy, &bytes, part.start), Ok(bytes.len()));
+    }
+    copy
+}
+
+#[test]
+fn the_parts_that_are_used_are_all_that_was_recorded() {
+    let memory = memory();
+    assert_eq!(read(copied(&memory), Clock::System), read(&memory, Clock::System));
+    record(&memory, |recorder| {
+        for number in 0..BLOCK / RECORD {
+            let entry = recorder.begin(recorder.text("a longer name"), Kind::Send);
+            entry.expect("there is room").bytes(number as u64);
+        }
+    });
+    let recorded = read(&memory, Clock::System).expect("it is such memory");
+    assert_eq!(recorded.threads[0].records.len(), BLOCK / RECORD);
+    assert_eq!(read(copied(&memory), Clock::System), Some(recorded));
+    let blocks = used(&memory).expect("it is such memory")[1].clone();
+    assert_eq!(blocks, BLOCKS as u64..(BLOCKS + 2 * BLOCK) as u64);
+    let null = std::fs::File::open("/dev/null").expect("it is there");
+    assert_eq!(used(&null), None);
+}
+
 #[test]
 fn a_ring_keeps_the_last_calls_of_each_thread() {
     let memory = create(Keep::Last, Clock::System).expect("memory");
@@ -185,5 +215,7 @@ proptest! {
         let records = recorded.threads.iter().flat_map(|thread| &thread.records);
         prop_assert!(records.clone().all(|record| record.end.is_none_or(|end| end >= record.start)));
         prop_assert!(records.count() <= LEAST as usize / RECORD);
+        let copy = read(copied(&memory), Clock::System);
+        prop_assert_eq!(copy.map(|copy| copy.threads.len()), Some(recorded.threads.len()));
     }
 }
