@@ -502,7 +502,7 @@ impl Device {
         Request::of_send(number, self.number(), 0, 0, 0)
     }
 
-    /// Carries out what has arrived from each rank so far.
+    /// Carries out what has arrived from each rank so far; of a rank that has sent more than some sixty packets, some of it.
     ///
     /// # Errors
     /// As [`Device::iwait`].

@@ -320,6 +320,8 @@ impl Agent {
     /// Waits for events, and handles them.
     fn turn(&mut self) -> Result<(), Lost> {
         self.line.write()?;
+        // What the line takes now, it goes on to write when there is room.
+        self.tell_records();
         let is_congested = self.line.is_congested();
         let all = Pauses { out: true, err: true };
         let pauses = if is_congested { all } else { self.pauses };

@@ -99,6 +99,7 @@ impl Job {
             None => memories.collect(times, &host_name()),
             Some(Fetched { hosts, missing }) => {
                 for (host, why) in missing {
+                    let why = report::printable_line(&why);
                     let text = format!("mpjrun: the records of host {host} are missing: {why}\n");
                     self.printer.say(&text);
                 }

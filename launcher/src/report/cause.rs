@@ -92,7 +92,7 @@ fn failure_words(exit_log: &ExitLog, failure: &Failure) -> String {
         Fault::Signal(signal) => format!("{}, {when}", ended_how(Ending::Signal(signal))),
         Fault::HostLost => {
             let (host, lost) = (exit_log.host(rank), ranks(&exit_log.lost_with(rank)));
-            let reason = exit_log.loss_of_host(rank);
+            let reason = printable_line(exit_log.loss_of_host(rank));
             return format!("host {host} was lost with {lost}, {when}: {reason}");
         }
         Fault::Aborted(code) => format!("called abort with code {code}, {when}"),

@@ -106,12 +106,15 @@ impl Questions {
         Some((host, asked.round))
     }
 
-    /// Takes an answer, which has come `now`. Answers to other questions than the last one mean nothing.
-    pub(crate) fn answered(&mut self, host: u32, round: u64, there: u64, now: u64) {
-        let Some(asked) = self.open.get_mut(&host).filter(|asked| asked.round == round) else {
-            return;
+    /// Takes an answer, which has come `now`. Returns whether it is one: answers to other questions than the last one mean
+    /// nothing.
+    pub(crate) fn answered(&mut self, host: u32, round: u64, there: u64, now: u64) -> bool {
+        let asked = self.open.get_mut(&host).filter(|asked| asked.round == round);
+        let Some((asked, left)) =
+            asked.and_then(|asked| asked.left.take().map(|left| (asked, left)))
+        else {
+            return false;
         };
-        let Some(left) = asked.left.take() else { return };
         let trip = RoundTrip { left, there, came: now };
         let best = asked.best.filter(|best| best.duration() <= trip.duration()).unwrap_or(trip);
         asked.best = Some(best);
@@ -119,6 +122,7 @@ impl Questions {
             self.open.remove(&host);
             self.answers.insert(host, best);
         }
+        true
     }
 
     /// Asks a host no more.

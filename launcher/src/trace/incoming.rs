@@ -27,8 +27,8 @@ pub(crate) struct Incoming {
     /// What a rank keeps of its records.
     keep: Keep,
     clock: Clock,
-    /// The rank whose parts come, and a memory like its own.
-    open: Option<(TaskId, File)>,
+    /// The rank whose parts come, a memory like its own, and where the next part begins at the earliest.
+    open: Option<(TaskId, File, u64)>,
     ranks: Vec<(TaskId, Recorded)>,
 }
 
@@ -38,26 +38,34 @@ impl Incoming {
         Self { keep, clock, open: None, ranks: Vec::new() }
     }
 
-    /// Takes a part of the memory of a rank. The memories of other ranks have come whole then.
+    /// Takes a part of the memory of a rank, behind those that have come. The memories of other ranks have come whole then.
+    /// So a host can tell no more than its ranks can have recorded.
     ///
     /// # Errors
     /// Says why it cannot be kept.
     pub(crate) fn take(&mut self, task: TaskId, at: u64, bytes: &[u8]) -> Result<(), String> {
         let failed = |error| format!("cannot keep the records of rank {task}: {error}");
-        if self.open.as_ref().is_none_or(|(open, _)| *open != task) {
+        let misplaced =
+            || format!("the records of rank {task} came in parts that do not fit together");
+        if self.open.as_ref().is_none_or(|(open, ..)| *open != task) {
             self.close();
+            if self.ranks.iter().any(|(known, _)| *known == task) {
+                return Err(misplaced());
+            }
             let memory = trace::create(self.keep, self.clock).map_err(failed)?;
-            self.open = Some((task, memory.into()));
+            self.open = Some((task, memory.into(), 0));
         }
-        let Some((_, memory)) = &self.open else { return Ok(()) };
+        let Some((_, memory, next)) = &mut self.open else { return Ok(()) };
         let len = memory.metadata().map_err(failed)?.len();
-        let fits = at.checked_add(bytes.len() as u64).is_some_and(|end| end <= len);
-        if fits { memory.write_all_at(bytes, at).map_err(failed) } else { Ok(()) }
+        let end = at.checked_add(bytes.len() as u64).filter(|end| *end <= len && *end > at);
+        let end = end.filter(|_| at >= *next).ok_or_else(misplaced)?;
+        *next = end;
+        memory.write_all_at(bytes, at).map_err(failed)
     }
 
     /// Reads the memory of a rank that has come whole, and lets it go.
     fn close(&mut self) {
-        if let Some((task, memory)) = self.open.take() {
+        if let Some((task, memory, _)) = self.open.take() {
             self.ranks.push((task, trace::read(&memory, self.clock).unwrap_or_default()));
         }
     }
@@ -74,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_become_records_and_those_that_do_not_fit_nothing() {
+    fn parts_become_records_and_those_that_do_not_fit_are_refused() {
         let mut incoming = Incoming::new(Keep::First(trace::LEAST), Clock::System);
         let empty = trace::create(Keep::First(trace::LEAST), Clock::System).expect("memory");
         let mut head = vec![0; 64];
@@ -87,12 +95,17 @@ mod tests {
         block[..8].copy_from_slice(&word(1));
         block[64..72].copy_from_slice(&word(70));
         block[72..80].copy_from_slice(&word(90));
-        for (at, bytes) in [(0, &head[..]), (blocks, &block), (u64::MAX, &block), (1 << 40, &block)]
+        incoming.take(4, 0, &head).expect("there is memory");
+        incoming.take(4, blocks, &block).expect("there is memory");
+        for (at, bytes) in
+            [(u64::MAX, &block[..]), (1 << 40, &block), (blocks, &block), (2 * blocks, &[])]
         {
-            incoming.take(4, at, bytes).expect("there is memory");
+            let why = incoming.take(4, at, bytes).expect_err("it lies elsewhere, or has come");
+            assert!(why.contains("records of rank 4"), "{why}");
         }
         incoming.take(5, 0, b"no head").expect("there is memory");
         incoming.take(2, 0, &head).expect("there is memory");
+        incoming.take(4, 2 * blocks, &block).expect_err("the rank was over");
         let ranks = incoming.finish();
         assert_eq!(ranks.iter().map(|(task, _)| *task).collect::<Vec<_>>(), [4, 5, 2]);
         let [thread] = &ranks[0].1.threads[..] else { panic!("one thread: {ranks:?}") };

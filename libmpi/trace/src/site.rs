@@ -67,10 +67,10 @@ impl Site {
         found
     }
 
-    /// Begins to record a call, if calls are recorded.
+    /// Begins to record a call, if calls are recorded, and not only the last ones, whose records are not nested.
     #[inline]
     pub fn begin(&self) -> Option<Call> {
-        let recorder = trace::recorder()?;
+        let recorder = trace::recorder().filter(|recorder| !recorder.has_rings())?;
         let mut name = self.name.load(Relaxed);
         if name == 0 {
             name = self.named(recorder);

@@ -222,6 +222,18 @@ fn of_words(words: &[u64]) -> Vec<u8> {
 }
 
 impl Inner {
+    /// Returns what the ranks agree on for a target.
+    ///
+    /// # Errors
+    /// In a fork, which does not have the memory.
+    fn gated<'d>(&self, direct: &'d Direct, target: u32) -> Result<Gated<'d>, Error> {
+        if direct.memory.is_fork() {
+            // The error says so.
+            self.communicator.device().progress()?;
+        }
+        Ok(direct.gated(target))
+    }
+
     /// Changes the number at a displacement of a rank, or leaves it if `change` returns `None`, and gets what was
     /// there, like [`Inner::carry_out_at`]. `None` if it does not lie inside of the rank's part.
     #[inline(always)]
@@ -307,7 +319,7 @@ impl Inner {
         kind: LockKind,
         target: u32,
     ) -> Result<(), Error> {
-        let (gated, own) = (direct.gated(target), self.communicator.rank());
+        let (gated, own) = (self.gated(direct, target)?, self.communicator.rank());
         let lives = |rank| self.check_owner(rank);
         let mut turn = gated.ask(kind, own, lives)?;
         while let Turn::Behind(rank) = turn {
@@ -324,13 +336,13 @@ impl Inner {
     /// Gives the lock of a rank's window back.
     pub(super) fn unlock_directly(&self, direct: &Direct, target: u32) -> Result<(), Error> {
         let lives = |rank| self.check_owner(rank);
-        let told = direct.gated(target).give_back(self.communicator.rank(), lives)?;
+        let told = self.gated(direct, target)?.give_back(self.communicator.rank(), lives)?;
         told.into_iter().try_for_each(|rank| self.post(rank, Head::alone(Kind::Look, 0)))
     }
 
     /// Gives a signal to a rank.
     pub(super) fn signal(&self, direct: &Direct, to: u32, signal: Signal) -> Result<(), Error> {
-        match direct.gated(to).signal(signal, self.communicator.rank()) {
+        match self.gated(direct, to)?.signal(signal, self.communicator.rank()) {
             true => self.post(to, Head::alone(Kind::Look, 0)),
             false => Ok(()),
         }
@@ -343,7 +355,8 @@ impl Inner {
         call: Call,
         (from, signal): (u32, Signal),
     ) -> Result<(), Error> {
-        let (gated, device) = (direct.gated(self.communicator.rank()), self.communicator.device());
+        let gated = self.gated(direct, self.communicator.rank())?;
+        let device = self.communicator.device();
         for _ in 0..looks(device) {
             if gated.take(signal, from) {
                 return Ok(());

@@ -66,13 +66,13 @@ impl Open {
         word & LOCKED > 0 && (place == target.wrapping_add(1) || place == ALL + 1)
     }
 
-    /// Locks a target, if no access epoch is open (WE2).
+    /// Locks a target that there is, if no access epoch is open (WE2).
     #[inline]
     pub fn lock(&self, target: u32) -> bool {
         self.replace(IDLE, word_of(target, LOCKED | QUICK))
     }
 
-    /// Unlocks a target, if [`Open::lock`] has locked it and nobody has asked the epochs since.
+    /// Unlocks a target that there is, if [`Open::lock`] has locked it and nobody has asked the epochs since.
     #[inline]
     pub fn unlock(&self, target: u32) -> bool {
         self.replace(word_of(target, LOCKED | QUICK), IDLE)

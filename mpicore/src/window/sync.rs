@@ -6,7 +6,7 @@ use std::sync::atomic::{Ordering, fence};
 use mpjdev::{Call, Within};
 
 use super::conflicts::MOST_WORDS;
-use super::direct::looks;
+use super::direct::{Direct, looks};
 use super::epoch::{Asked, Epochs};
 use super::gate::Signal;
 use super::head::{Head, Kind};
@@ -184,7 +184,8 @@ impl Window {
     /// # Errors
     /// As [`Window::fence`].
     pub fn unlock(&self, rank: u32) -> Result<(), Error> {
-        if let Some(direct) = self.0.direct.as_ref().filter(|_| self.0.open.unlock(rank)) {
+        let quickly = |direct: &&Direct| direct.has(rank) && self.0.open.unlock(rank);
+        if let Some(direct) = self.0.direct.as_ref().filter(quickly) {
             self.0.unlock_directly(direct, rank)?;
             return self.0.progress_sometimes();
         }

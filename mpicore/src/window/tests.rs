@@ -319,6 +319,48 @@ fn threads_share_a_window() {
     });
 }
 
+/// A lock that needs one word alone is an epoch like others for every call of every thread.
+#[test]
+fn a_quick_lock_is_an_epoch_for_all_calls() {
+    run_both(2, |world, make| {
+        let (window, number) = (make(world, 64, 8), number());
+        // The first lock asks the epochs, and the next ones do not.
+        for round in 0..20 {
+            window.lock(LockKind::Shared, 1, true).unwrap();
+            window.put(source(&[round]), at(1, i64::from(window.rank()), 1, &number)).unwrap();
+            match round % 5 {
+                0 => [2, 1 << 30 | 1, u32::MAX].into_iter().for_each(|rank| {
+                    assert_eq!(class(window.unlock(rank)), ErrorClass::Rank);
+                    assert_eq!(class(window.lock(LockKind::Shared, rank, true)), ErrorClass::Rank);
+                }),
+                1 => {
+                    let again = window.lock(LockKind::Shared, 1, true);
+                    assert_eq!(class(again), ErrorClass::RmaSync);
+                    assert_eq!(class(window.lock_all(true)), ErrorClass::RmaSync);
+                }
+                2 => assert_eq!(class(window.unlock(0)), ErrorClass::RmaSync),
+                3 => thread::scope(|scope| {
+                    let other = || {
+                        window.lock(LockKind::Shared, 0, true).unwrap();
+                        window.put(source(&[7]), at(0, 2, 1, &number)).unwrap();
+                        window.flush(Some(1)).unwrap();
+                        window.unlock(0).unwrap();
+                    };
+                    scope.spawn(other);
+                }),
+                _ => {}
+            }
+            window.flush(Some(1)).unwrap();
+            window.unlock(1).unwrap();
+            assert_eq!(class(window.unlock(1)), ErrorClass::RmaSync);
+        }
+        world.run_barrier().unwrap();
+        let expected = if window.rank() == 1 { [19, 19, 0] } else { [0, 0, 7] };
+        assert_eq!(own(&window, 3), expected);
+        window.free().unwrap();
+    });
+}
+
 /// What is written to a byte twice is not defined. It can be read twice.
 #[test]
 fn bytes_are_written_once() {

@@ -72,7 +72,7 @@ impl Recorded {
 
 impl Drop for Recorded {
     fn drop(&mut self) {
-        self.entry.end();
+        end(self.entry);
         CURRENT.set(None);
     }
 }
@@ -100,7 +100,14 @@ impl std::fmt::Debug for RecordedSpan {
 
 impl Drop for RecordedSpan {
     fn drop(&mut self) {
-        self.0.end();
+        end(self.0);
+    }
+}
+
+/// Ends a record, unless this process is a fork, in which calls of its parent go on.
+fn end(entry: Entry) {
+    if trace::recorder().is_some() {
+        entry.end();
     }
 }
 

@@ -377,10 +377,12 @@ mod tests {
 
     /// Copies `len` bytes at `from_at` to `to_at`, and checks that these bytes changed and no others.
     fn check(copy: Copy, from_at: usize, to_at: usize, len: usize) {
-        let from: Vec<u8> = (0..from_at + len).map(|i| (i % 251) as u8 + 1).collect();
+        let mut from: Vec<u8> = (0..from_at + len).map(|i| (i % 251) as u8 + 1).collect();
         let mut to = vec![0; to_at + len + 64];
+        // Memory that is read by atomic loads is borrowed like that which others write.
+        let (source, place) = (from[from_at..].as_mut_ptr(), to[to_at..].as_mut_ptr());
         // SAFETY: both have `len` bytes there, and are distinct.
-        unsafe { copy(from[from_at..].as_ptr(), to[to_at..].as_mut_ptr(), len) };
+        unsafe { copy(source, place, len) };
         assert!(to[to_at..to_at + len] == from[from_at..], "{len} bytes from {from_at} to {to_at}");
         let mut around = to[..to_at].iter().chain(&to[to_at + len..]);
         assert!(around.all(|&byte| byte == 0), "around {len} bytes at {to_at}");

@@ -91,41 +91,49 @@ impl Records {
 
     /// Takes news of a host, that of a rank if they are about one, if they are about this. Returns others.
     pub(super) fn hear(&mut self, told: News, host_of: &[usize]) -> Option<News> {
-        match told {
+        let is_awaited = match told {
             News::Clock { host, round, ticks: there, is_counter } => {
-                self.questions.answered(host, round, there, ticks(self.clock));
                 let clock = if is_counter { Clock::Counter } else { Clock::System };
                 self.clocks.insert(host, clock);
+                self.questions.answered(host, round, there, ticks(self.clock))
             }
             News::Records { task, at, bytes } => {
-                if let Some(host) = host_of.get(task as usize) {
-                    self.take(*host, |incoming| incoming.take(task, at, &bytes));
-                }
+                let host = host_of.get(task as usize);
+                host.is_some_and(|host| self.take(*host, |to| to.take(task, at, &bytes)))
             }
             News::RecordsTold { host } => {
-                self.take(host as usize, |_| Ok(()));
+                let is_awaited = self.take(host as usize, |_| Ok(()));
                 if let Some(FromHost::Some { are_told, .. }) = self.hosts.get_mut(host as usize) {
                     *are_told = true;
                 }
+                is_awaited
             }
             others => return Some(others),
+        };
+        // What means nothing puts nothing off: there are so many parts and so many questions.
+        if is_awaited {
+            self.heard = Instant::now();
         }
-        self.heard = Instant::now();
         None
     }
 
-    /// Adds to the records of a host.
-    fn take(&mut self, place: usize, add: impl FnOnce(&mut Incoming) -> Result<(), String>) {
+    /// Adds to the records of a host. Returns whether they are awaited.
+    fn take(
+        &mut self,
+        place: usize,
+        add: impl FnOnce(&mut Incoming) -> Result<(), String>,
+    ) -> bool {
         let clock = self.clocks.get(&(place as u32)).copied().unwrap_or(self.clock);
-        let Some(host) = self.hosts.get_mut(place) else { return };
+        let Some(host) = self.hosts.get_mut(place) else { return false };
         if matches!(host, FromHost::Nothing) {
             let incoming = Incoming::new(self.keep, clock);
             *host = FromHost::Some { incoming, are_told: false };
         }
-        let FromHost::Some { incoming, are_told: false } = host else { return };
+        let FromHost::Some { incoming, are_told: false } = host else { return false };
         if let Err(why) = add(incoming) {
             *host = FromHost::Missing { why };
         }
+        true
     }
 
     /// Waits no more for a host.

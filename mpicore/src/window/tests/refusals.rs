@@ -88,6 +88,9 @@ fn targets_refuse_operations() {
 fn a_lost_holder_ends_waits_for_mapped_memory() {
     run(3, |world| {
         let (window, device) = (mapped(world, 64, 8), world.device());
+        // From now on locks need one word alone.
+        window.lock(LockKind::Shared, 1, true).unwrap();
+        window.unlock(1).unwrap();
         if world.rank() == 2 {
             window.lock(LockKind::Exclusive, 0, true).unwrap();
         }
@@ -100,6 +103,7 @@ fn a_lost_holder_ends_waits_for_mapped_memory() {
             _ => {
                 let failed = window.lock(LockKind::Shared, 0, true);
                 assert_eq!(class(failed), ErrorClass::ProcFailed);
+                assert_eq!(class(window.unlock(0)), ErrorClass::RmaSync, "no epoch is left");
             }
         }
     });

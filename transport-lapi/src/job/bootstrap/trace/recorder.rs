@@ -72,6 +72,9 @@ struct Lane {
     thread: u64,
 }
 
+/// Of so many records for which there is no ring, one looks for one.
+const RARELY: u64 = 64;
+
 /// How many places and names a thread remembers.
 const KNOWN: usize = 32;
 
@@ -208,13 +211,16 @@ impl Recorder {
     /// Takes a ring for the thread with this id: one that nobody has, or else one whose thread has ended. Goes through them
     /// in turn, so that what ended long ago is overwritten first.
     fn take_ring(&self, id: u32) -> Option<usize> {
-        let most = self.blocks().len();
+        let (most, tasks) = (self.blocks().len(), Path::new("/proc/self/task"));
+        // Who has found none asks again only now and then.
+        if self.words[head::LOST].load(Relaxed) % RARELY != 0 || !tasks.exists() {
+            return None;
+        }
         let first = self.words[head::BLOCKS_TAKEN].fetch_add(1, Relaxed) as usize;
         let number = (0..most).map(|step| first.wrapping_add(step) % most).find(|number| {
             let Some(ring) = self.blocks().nth(*number) else { return false };
             let owner = ring[block::SYSTEM_ID].load(Relaxed);
-            let is_free =
-                owner == 0 || !Path::new("/proc/self/task").join(owner.to_string()).exists();
+            let is_free = owner == 0 || !tasks.join(owner.to_string()).exists();
             let own =
                 || ring[block::SYSTEM_ID].compare_exchange(owner, id.into(), Relaxed, Relaxed);
             is_free && own().is_ok()
