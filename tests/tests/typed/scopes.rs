@@ -71,7 +71,7 @@ fn a_failure_that_nobody_waited_for_is_the_answer() {
         if world.rank() == 0 {
             world.send(&[1u8; 9], 1, 0).unwrap();
             world.send(&[2u8; 4], 1, 1).unwrap();
-            return;
+            return world.barrier().unwrap();
         }
         let (mut short, mut right) = ([0u8; 4], [0u8; 4]);
         let outcome = world.scope(|scope| {
@@ -81,6 +81,8 @@ fn a_failure_that_nobody_waited_for_is_the_answer() {
         });
         assert_eq!(outcome.unwrap_err().class(), ErrorClass::Truncate);
         assert_eq!((short, right), ([1; 4], [2; 4]), "both are complete");
+        // A rank whose last call has failed would leave at once, also while the other one still sends.
+        world.barrier().unwrap();
     });
 }
 
