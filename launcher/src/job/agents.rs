@@ -306,15 +306,21 @@ impl Agents {
             if std::iter::from_fn(|| signals.next_pending()).any(is_asked) {
                 return records.give_up("mpjrun was asked to end");
             }
-            let mut set = vec![(Event::Signal, signals.as_fd(), PollFlags::IN)];
-            self.branches.interests(true, &mut set);
-            let deadline = self.branches.next_deadline().map_or(until, |at| at.min(until));
-            let ready = events(&set, Some(deadline)).unwrap_or_default();
-            drop(set);
-            ready.into_iter().for_each(|event| self.handle(event, &mut rest));
-            self.turn(Instant::now(), true, self.pauses, &mut rest);
+            self.go_on_until(until, Some(signals), &mut rest);
             rest.clear();
         }
+    }
+
+    /// Waits for news, or a signal if there are some, at most so long, and handles what has come from agents.
+    fn go_on_until(&mut self, until: Instant, signals: Option<&Signals>, news: &mut Vec<News>) {
+        let signals = signals.map(|signals| (Event::Signal, signals.as_fd(), PollFlags::IN));
+        let mut set: Vec<Interesting<'_>> = signals.into_iter().collect();
+        self.branches.interests(true, &mut set);
+        let deadline = self.branches.next_deadline().map_or(until, |at| at.min(until));
+        let ready = events(&set, Some(deadline)).unwrap_or_default();
+        drop(set);
+        ready.into_iter().for_each(|event| self.handle(event, news));
+        self.turn(Instant::now(), true, self.pauses, news);
     }
 
     /// Gives up a host (AG2).
@@ -393,13 +399,7 @@ impl Ranks for Agents {
         let until = Instant::now() + GIVE_UP;
         let mut rest = Vec::new();
         while !self.branches.have_reached(Stage::Over) && Instant::now() < until {
-            let mut set = Vec::new();
-            self.branches.interests(true, &mut set);
-            let deadline = self.branches.next_deadline().map_or(until, |at| at.min(until));
-            let ready = events(&set, Some(deadline)).unwrap_or_default();
-            drop(set);
-            ready.into_iter().for_each(|event| self.handle(event, &mut rest));
-            self.turn(Instant::now(), true, self.pauses, &mut rest);
+            self.go_on_until(until, None, &mut rest);
         }
         std::mem::take(&mut self.daemons)
     }

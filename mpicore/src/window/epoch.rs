@@ -124,6 +124,10 @@ struct Targets {
 }
 
 impl Targets {
+    fn of(target: u32, is_asked: bool) -> Self {
+        Self { first: Some((target, is_asked)), more: BTreeMap::new() }
+    }
+
     fn contains(&self, target: u32) -> bool {
         self.first.is_some_and(|(first, _)| first == target) || self.more.contains_key(&target)
     }
@@ -232,9 +236,7 @@ impl Epochs {
 
     /// Notes that a target was locked, and asked for the lock, while no access epoch was open.
     fn was_locked(&mut self, target: u32) {
-        let mut targets = Targets::default();
-        targets.insert(target, true);
-        self.access = Access::Locked(targets);
+        self.access = Access::Locked(Targets::of(target, true));
     }
 
     /// Notes that there were operations, which did not ask here.
@@ -342,9 +344,7 @@ impl Epochs {
             }
             _ => self.begin("lock")?,
         }
-        let mut targets = Targets::default();
-        targets.insert(target, is_asked);
-        self.access = Access::Locked(targets);
+        self.access = Access::Locked(Targets::of(target, is_asked));
         Ok(())
     }
 
