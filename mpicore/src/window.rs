@@ -1,10 +1,11 @@
 //! Windows: memory of each rank of a communicator that the other ranks read and write (MPI-4.1 chapter 12).
 //!
-//! A window has a communicator of its own. If it allocates its memory, and all ranks are on one host, each rank has the
-//! memory of all mapped, and carries its operations out itself (`direct.rs`), also while the target computes. In all other
-//! windows, its operations are messages in that communicator's context, which the device delivers to the target's [`Window`]
-//! instead of keeping them for a receive. A thread of the target that makes progress, in whatever call, carries them out.
-//! So a target that computes serves nobody, unless it has a progress thread. For such windows:
+//! A window has a communicator of its own. If all ranks are on one host, each one carries its operations out itself, also
+//! while the target computes (`direct.rs`): it has the memory of all mapped, if the window has allocated it, or reads and
+//! writes memory that programs have brought in their processes, if the system lets it (`remote.rs`). In all other windows,
+//! dynamic ones above all, its operations are messages in that communicator's context, which the device delivers to the
+//! target's [`Window`] instead of keeping them for a receive. A thread of the target that makes progress, in whatever call,
+//! carries them out. So a target that computes serves nobody, unless it has a progress thread. For such windows:
 //!
 //! - OW1: the messages of a rank to another one have numbers, and the target carries them out in that order, one at a time
 //!   (`stream.rs`), whatever the order in which threads send and receive them. So operations on the same place are
@@ -23,8 +24,8 @@
 //!   need their target only. Other threads may wait for what was dropped, so all later waits for operations fail, too.
 //!
 //! The files: `operation.rs`, `sync.rs` and `service.rs` are the origin's operations, the calls that synchronize, and what
-//! the target does. `direct.rs` and `gate.rs` are operations on mapped memory, and the words by which ranks exclude each
-//! other there. Pure are `head.rs` (messages), `stream.rs` (their order), `locks.rs`, `epoch.rs` (what a program may call
+//! the target does. `direct.rs`, `remote.rs` and `gate.rs` are operations that an origin carries out itself, and the words by
+//! which ranks exclude each other there; `batch.rs` gathers short ones. Pure are `head.rs` (messages), `stream.rs` (their order), `locks.rs`, `epoch.rs` (what a program may call
 //! when), `conflicts.rs` (accesses that conflict) and `update.rs` (accumulates). `memory.rs` and `place.rs` have the
 //! memory, and bytes of it.
 
@@ -39,6 +40,7 @@ use crate::communicator::Communicator;
 use crate::error::{Error, WindowError};
 use crate::group::Group;
 
+mod batch;
 mod conflicts;
 mod direct;
 mod epoch;
@@ -48,6 +50,7 @@ mod locks;
 mod memory;
 mod operation;
 mod place;
+mod remote;
 mod service;
 mod stream;
 mod sync;
@@ -88,7 +91,7 @@ struct Inner {
     /// What each rank exposes. Set before any operation.
     exposed: OnceLock<Vec<Exposed>>,
     memory: Mutex<Memory>,
-    /// The memory of all ranks, if all have mapped it.
+    /// The memory of all ranks, if all access it themselves.
     direct: Option<Direct>,
     state: Mutex<State>,
     /// What the epochs allow. Nothing if accesses are noted.
@@ -186,7 +189,14 @@ impl Window {
         unit: usize,
     ) -> Result<Self, Error> {
         let size = memory.len();
-        Self::make(communicator, Flavor::Create, (Some(Memory::of(memory)), None), (size, unit))
+        communicator.intra("a window")?;
+        match Direct::over(communicator, memory, unit)? {
+            Ok(direct) => Self::share(communicator, Flavor::Create, direct, (size, unit)),
+            Err(memory) => {
+                let memory = Some(Memory::of(memory));
+                Self::make(communicator, Flavor::Create, (memory, None), (size, unit))
+            }
+        }
     }
 
     /// Makes a window with new memory of `size` bytes, which contains zeros: MPI_Win_allocate. Collective.
@@ -231,7 +241,7 @@ impl Window {
         Self::make(communicator, Flavor::Dynamic, (Some(Memory::dynamic()), None), (0, 1))
     }
 
-    /// Makes a window in memory that all ranks have mapped.
+    /// Makes a window in memory that all ranks access themselves.
     fn share(
         communicator: &Communicator,
         flavor: Flavor,
@@ -295,6 +305,7 @@ impl Window {
             self.0.communicator.device().end_delivery(self.0.communicator.context());
             self.0.give_up(why);
             *self.0.memory() = Memory::dynamic();
+            self.0.direct.iter().for_each(Direct::close);
         })
     }
 
@@ -509,6 +520,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.direct.iter().for_each(Direct::close);
         let device = self.communicator.device();
         device.end_delivery(self.communicator.context());
         [self.waits(), self.transfers()].into_iter().for_each(|of| device.clear_members(of));

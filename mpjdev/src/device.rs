@@ -48,7 +48,7 @@ use transport_lapi::bootstrap::Control;
 use transport_lapi::bootstrap::waits::Within;
 use transport_lapi::config::{BackendChoice, Settings, WaitMode};
 use transport_lapi::{
-    AnyAdapter, Context, LapiError, Processor, Session, SessionGuard, Step, Tasks,
+    AnyAdapter, Context, LapiError, PeerMemory, Processor, Session, SessionGuard, Step, Tasks,
 };
 
 use crate::backend::{self, loss};
@@ -240,6 +240,11 @@ impl Device {
     /// In a job of several hosts, if it has no such rank.
     pub fn host_of(&self, rank: u32) -> u32 {
         self.context.host_of(rank)
+    }
+
+    /// Returns the memory of the other ranks of this host, where there is a way to it: see [`Context::peer_memory`].
+    pub fn peer_memory(&self) -> Option<Arc<dyn PeerMemory>> {
+        self.context.peer_memory().cloned()
     }
 
     /// [`Device::host_of`] for this rank.

@@ -47,10 +47,12 @@
 
 pub(crate) mod atomic;
 mod error;
+mod near;
 mod pieces;
 pub(crate) mod waits;
 
 pub use error::AdapterError;
+pub use near::PeerMemory;
 pub use pieces::Pieces;
 
 use std::ops::Range;
@@ -310,6 +312,8 @@ pub struct Parts {
     pub losses: Arc<dyn Losses>,
     /// The memory of the tasks that all of them have mapped, for this context, if there is such memory.
     pub area: Option<Arc<dyn SharedArea>>,
+    /// The memory of the other tasks of this host, where there is a way to it.
+    pub peer_memory: Option<Arc<dyn PeerMemory>>,
     /// Where waits are published, if they are.
     pub wait_records: Option<Arc<dyn WaitRecords>>,
     /// The tasks of this host, if their numbers follow one another; none otherwise. [`Caps`] are the same for all tasks of

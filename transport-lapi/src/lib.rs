@@ -80,8 +80,8 @@ mod progress;
 mod ranges;
 mod wire;
 
-pub use adapter::TaskId;
 pub use adapter::atomic::{Operation, RmwOp};
+pub use adapter::{PeerMemory, TaskId};
 pub use adapters::AnyAdapter;
 pub use adapters::shm::{MappedMemory, Offered};
 pub use error::{End, LapiError, Violation};
@@ -94,7 +94,9 @@ pub use lapi::query::{Query, Statistics};
 pub use lapi::xfer::Xfer;
 pub use memory::body::{Pack, Piece, Sink, Source, Spans, Unpack};
 pub use memory::layout::{Layout, LayoutError};
-pub use memory::region::{ForeignBytes, RecvPart, RecvRegion, RemoteKey, RemoteRegion, SendRegion};
+pub use memory::region::{
+    ForeignBytes, PeerBytes, RecvPart, RecvRegion, RemoteKey, RemoteRegion, SendRegion,
+};
 pub use memory::shared::SharedBytes;
 pub use one_sided::{Getv, Put, Putv, SharedMemory};
 pub use platform::sys::Processor;

@@ -39,6 +39,15 @@ pub enum WindowError {
         /// The target.
         rank: u32,
     },
+    /// A target does not have the memory any more that it has given to the window.
+    #[error(
+        "rank {rank} has ended the window, or has freed the memory that it gave to it; keep the memory until \
+         MPI_Win_free has returned on all ranks"
+    )]
+    Withdrawn {
+        /// The target.
+        rank: u32,
+    },
     /// The datatype at the target names a byte twice, so what is written there is not defined.
     #[error("the datatype at the target names a byte more than once; write to each byte once")]
     Overlap,
@@ -99,7 +108,9 @@ impl WindowError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Sync { .. } => ErrorClass::RmaSync,
-            Self::Range { .. } | Self::Refused { .. } => ErrorClass::RmaRange,
+            Self::Range { .. } | Self::Refused { .. } | Self::Withdrawn { .. } => {
+                ErrorClass::RmaRange
+            }
             Self::Attachment { .. } => ErrorClass::RmaAttach,
             Self::Overlap => ErrorClass::Type,
             Self::Flavor { .. } => ErrorClass::RmaFlavor,

@@ -1,24 +1,31 @@
-//! Windows in memory that all ranks have mapped, which are on one host: an origin carries its operations out itself,
-//! while the target computes. Only what wakes a rank that sleeps is a message.
+//! Windows whose ranks are on one host, in memory that all of them have mapped, or that each can read and write in the
+//! processes of the others ([`super::remote`]): an origin carries its operations out itself, while the target computes.
+//! Only what wakes a rank that sleeps is a message.
 //!
-//! - DW1: the memory is one mapping ([`MappedMemory`]): a gate for each rank, then the parts of the ranks. It lasts as
-//!   long as the window, which ends when all ranks have ended it.
+//! - DW1: one mapping ([`MappedMemory`]) has a gate for each rank, and, unless programs have brought them, the parts of
+//!   the ranks. It lasts as long as the window, which ends when all ranks have ended it.
 //! - DW2: all updates of elements, by whichever rank, exclude each other by the target's serialiser ([`super::gate`]),
 //!   whatever the sizes and types of the elements are; no operation is a read-modify-write of the processor. Puts and
 //!   gets are copies (WB1).
-//! - DW3: an operation has been carried out when its call returns. So a flush orders memory and does nothing else.
+//! - DW3: an operation has been carried out when its call returns, but for short ones on memory of other processes, which
+//!   [`super::batch`] gathers. So a flush ends a batch, orders memory, and does nothing else.
 
 #![expect(unsafe_code, reason = "memory that ranks share")]
 
+use std::ops::Range;
+use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicU32};
 
 use mpjdev::{Call, Device, RecvRegion, SendRegion, Sink};
 use transport_lapi::{ForeignBytes, MappedMemory, RecvPart, SharedBytes};
 
+use super::batch::Short;
 use super::gate::{Gate, Gated, Signal, Turn};
 use super::head::{Head, Kind, Shape};
 use super::operation::Work;
-use super::place::Place;
+use super::place::{Bytes, Place};
+use super::remote::{Brought, Remote};
+use super::sync::first_error;
 use super::update::Update;
 use super::{Inner, LockKind};
 use crate::communicator::Communicator;
@@ -28,17 +35,26 @@ use crate::error::Error;
 pub(super) struct Direct {
     memory: MappedMemory,
     parts: Vec<Part>,
+    /// The way to parts in memory that programs have brought.
+    brought: Option<Brought>,
 }
 
 /// The part of a rank.
 #[derive(Debug, Clone, Copy)]
 struct Part {
-    /// Where it begins in the memory.
-    at: usize,
+    /// Where it begins; null if it is in another process.
+    start: *mut u8,
+    /// Its address in its own process.
+    addr: u64,
     len: usize,
     /// Bytes by which a displacement counts.
     unit: usize,
 }
+
+// SAFETY: DW1: any thread may use the memory, as SB1 says.
+unsafe impl Send for Part {}
+// SAFETY: as above.
+unsafe impl Sync for Part {}
 
 /// The multiple of bytes at which parts begin that need not follow each other.
 const PAGE: usize = 4096;
@@ -71,47 +87,61 @@ impl Direct {
         (size, unit): (usize, usize),
         is_contiguous: bool,
     ) -> Result<Option<Self>, Error> {
-        let (device, rank) = (communicator.device(), communicator.rank());
-        let is_here = |rank| device.host_of(rank) == device.host();
-        if device.has_hosts() && !communicator.group().iter().all(is_here) {
+        if !are_here(communicator) {
             return Ok(None);
         }
         let words = vec![size as u64, unit as u64];
         let words = communicator.gather_words(Call::WinCreate, words)?;
-        let ranks = communicator.size() as usize;
-        let gates = gate_bytes(ranks).saturating_mul(ranks);
-        let mut end = gates.saturating_add(PAGE - 1) / PAGE * PAGE;
-        let mut parts = Vec::with_capacity(ranks);
+        let mut end = gates_end(communicator);
+        let mut ranges = Vec::with_capacity(words.len() / 2);
         for words in words.chunks_exact(2) {
-            let [len, unit] =
-                [words[0], words[1]].map(|word| usize::try_from(word).unwrap_or(usize::MAX));
-            parts.push(Part { at: end, len, unit });
-            end = end.saturating_add(len);
+            let begin = end;
+            end = end.saturating_add(to_usize(words[0]));
+            ranges.push(begin..end);
             if !is_contiguous {
                 end = end.checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
             }
         }
-        let made = match rank {
-            0 => MappedMemory::create(end).ok(),
-            _ => None,
+        let own = ranges[communicator.rank() as usize].clone();
+        let Some(memory) = map_together(communicator, end, own)? else { return Ok(None) };
+        let part = |(range, words): (Range<usize>, &[u64])| {
+            let start = memory.as_mut_ptr().wrapping_add(range.start);
+            Part { start, addr: start.addr() as u64, len: range.len(), unit: to_usize(words[1]) }
         };
-        let offer = made.as_ref().map_or(&[][..], |(_, offer)| offer.bytes());
-        let words = communicator.bcast_words(Call::WinCreate, to_words(offer), 0)?;
-        let memory = match made {
-            Some((memory, offer)) => Some((memory, Some(offer))),
-            None => MappedMemory::open(&of_words(&words), end).ok().map(|memory| (memory, None)),
+        let parts = ranges.into_iter().zip(words.chunks_exact(2)).map(part).collect();
+        Ok(Some(Self { memory, parts, brought: None }))
+    }
+
+    /// Makes a way to memory that the program has brought on each rank. Collective. The region comes back, on all ranks,
+    /// if one of them cannot read and write the memory of all others.
+    ///
+    /// # Errors
+    /// The loss of a member; what made the device unusable.
+    pub fn over(
+        communicator: &Communicator,
+        own: RecvRegion,
+        unit: usize,
+    ) -> Result<Result<Self, RecvRegion>, Error> {
+        if !are_here(communicator) {
+            return Ok(Err(own));
+        }
+        let way = Brought::way(communicator, &own);
+        let addr = own.as_mut_ptr().addr() as u64;
+        let words = vec![own.len() as u64, unit as u64, addr, u64::from(way.is_some())];
+        let words = communicator.gather_words(Call::WinCreate, words)?;
+        let of_ranks = words.chunks_exact(4);
+        let way = way.filter(|_| of_ranks.clone().all(|words| words[3] == 1));
+        let Some(way) = way else { return Ok(Err(own)) };
+        let memory = map_together(communicator, gates_end(communicator), 0..0)?;
+        let Some(memory) = memory else { return Ok(Err(own)) };
+        let brought = Brought::new((communicator.rank(), own), way);
+        let part = |(rank, words): (u32, &[u64])| {
+            let start = if rank == brought.rank() { brought.part() } else { ptr::null_mut() };
+            let [len, unit] = [words[0], words[1]].map(to_usize);
+            Part { start, addr: words[2], len, unit }
         };
-        let Part { at, len, .. } = parts[rank as usize];
-        let gate = gate_bytes(ranks);
-        let memory = memory.filter(|(memory, _)| {
-            let gate = memory.reserve(rank as usize * gate, gate);
-            gate.and(memory.reserve(at, len)).is_ok()
-        });
-        // The offer stands until all ranks have answered. A rank without the memory lets the others know.
-        let is_there = u64::from(memory.is_some());
-        let are_there = communicator.gather_words(Call::WinCreate, vec![is_there])?;
-        let memory = memory.filter(|_| !are_there.contains(&0));
-        Ok(memory.map(|(memory, _)| Self { memory, parts }))
+        let parts = (0..).zip(of_ranks).map(part).collect();
+        Ok(Ok(Self { memory, parts, brought: Some(brought) }))
     }
 
     /// Returns whether there is such a rank.
@@ -120,17 +150,17 @@ impl Direct {
         (rank as usize) < self.parts.len()
     }
 
-    /// Returns where the part of a rank is.
+    /// Returns where the part of a rank is in this process; null if it is in another one.
     pub fn part(&self, rank: u32) -> *mut u8 {
-        self.memory.as_mut_ptr().wrapping_add(self.parts[rank as usize].at)
+        self.parts[rank as usize].start
     }
 
-    /// Stores bytes in the part of a rank, at a displacement in its units. Returns whether they lie inside of it.
+    /// Stores bytes in the part of a rank, at a displacement in its units. Returns whether it did: they lie inside of it,
+    /// and it is in this process.
     #[inline]
     pub fn store(&self, from: SendRegion, rank: u32, displacement: i64) -> bool {
         let Some(place) = self.bytes(rank, displacement, from.len()) else { return false };
-        // SAFETY: SB1, by DW1 and WB1: inside of the mapping.
-        unsafe { SharedBytes::new(place, from.len()) }.store(from.foreign());
+        place.store(from.foreign());
         true
     }
 
@@ -138,32 +168,110 @@ impl Direct {
     #[inline]
     pub fn load(&self, mut into: RecvRegion, rank: u32, displacement: i64) -> bool {
         let Some(place) = self.bytes(rank, displacement, into.len()) else { return false };
-        // SAFETY: as in `store`.
-        unsafe { SharedBytes::new(place, into.len()) }.load(into.part(0, usize::MAX));
+        place.load(into.part(0, usize::MAX));
         true
     }
 
-    /// Returns where so many bytes of the part of a rank are; `None` if they do not lie inside.
+    /// Returns so many bytes of the part of a rank; `None` if they do not lie inside, or in another process.
     #[inline]
-    fn bytes(&self, rank: u32, displacement: i64, len: usize) -> Option<*mut u8> {
+    fn bytes(&self, rank: u32, displacement: i64, len: usize) -> Option<SharedBytes<'_>> {
+        let (part, at) = self.inside(rank, displacement, len)?;
+        // SAFETY: SB1, by DW1 and WB1: inside of the mapping, or of memory that stays as long as the window (WM1).
+        let bytes = unsafe { SharedBytes::new(part.start.wrapping_add(at), len) };
+        (!part.start.is_null()).then_some(bytes)
+    }
+
+    /// Returns the part of a rank, and how far in it a displacement is; `None` if so many bytes do not lie inside.
+    #[inline]
+    fn inside(&self, rank: u32, displacement: i64, len: usize) -> Option<(&Part, usize)> {
         // The general path tells forks that they are some.
         let part = self.parts.get(rank as usize).filter(|_| !self.memory.is_fork())?;
         let at = usize::try_from(displacement).ok()?.checked_mul(part.unit)?;
         let is_inside = at.checked_add(len)? <= part.len;
-        is_inside.then(|| self.memory.as_mut_ptr().wrapping_add(part.at + at))
+        is_inside.then_some((part, at))
+    }
+
+    /// Returns whether the part of a rank is in another process.
+    #[inline]
+    pub fn is_remote(&self, rank: u32) -> bool {
+        self.brought.as_ref().is_some_and(|brought| brought.rank() != rank)
+    }
+
+    /// Returns bytes of a part in another process, at an address there; `None` if it is in this one.
+    fn remote(&self, rank: u32, addr: u64, len: usize) -> Option<Remote<'_>> {
+        let brought = self.brought.as_ref().filter(|brought| brought.rank() != rank)?;
+        let gates = [brought.rank(), rank].map(|rank| self.gated(rank).gate);
+        Some(brought.bytes(rank, (addr, len), gates))
+    }
+
+    /// Begins an operation on a part in another process; `None` if it is not there, or too long, or if it does not lie
+    /// inside.
+    #[inline(never)]
+    pub fn begin_short(
+        &self,
+        rank: u32,
+        displacement: i64,
+        operation: Short,
+    ) -> Option<Result<(), Error>> {
+        let (part, at) = self.inside(rank, displacement, operation.len())?;
+        let addr = part.addr.wrapping_add(at as u64);
+        let may_be_gathered = operation.is_short_at(addr);
+        let remote = self.remote(rank, addr, operation.len()).filter(|_| may_be_gathered)?;
+        Some(remote.begin(operation))
+    }
+
+    /// Carries out what was gathered for a rank (WQ2).
+    ///
+    /// # Errors
+    /// The first one since the last call.
+    #[inline]
+    pub fn end_batch(&self, rank: u32) -> Result<(), Error> {
+        if self.is_remote(rank) { self.end_remote_batch(rank) } else { Ok(()) }
+    }
+
+    #[inline(never)]
+    fn end_remote_batch(&self, rank: u32) -> Result<(), Error> {
+        self.remote(rank, 0, 0).map_or(Ok(()), Remote::finish_batch)
+    }
+
+    /// Carries out what was gathered for all ranks, like [`Direct::end_batch`].
+    pub fn end_batches(&self) -> Result<(), Error> {
+        match self.brought {
+            Some(_) => first_error((0..self.parts.len() as u32).map(|rank| self.end_batch(rank))),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps other ranks from writing into memory that this rank's program has brought, from now on (WG6).
+    pub fn close(&self) {
+        let Some(brought) = self.brought.as_ref().filter(|_| !self.memory.is_fork()) else {
+            return;
+        };
+        self.gated(brought.rank()).gate.close();
+        for rank in (0..self.parts.len() as u32).filter(|rank| *rank != brought.rank()) {
+            while self.gated(rank).gate.is_writing() && brought.reaches(rank) {
+                std::thread::yield_now();
+            }
+        }
     }
 
     /// Returns the place at a rank, which has been checked to lie inside of its part.
     pub fn place<'m>(&'m self, rank: u32, displacement: i64, shape: &'m Shape) -> Place<'m> {
-        let (low, high) = shape.bounds();
-        let first = self.part(rank).wrapping_offset(displacement as isize + low);
-        // SAFETY: as in `store`.
-        let bytes = unsafe { SharedBytes::new(first, high.abs_diff(low)) };
+        let ((low, high), part) = (shape.bounds(), self.parts[rank as usize]);
+        let (at, len) = (displacement as isize + low, high.abs_diff(low));
+        let bytes = match self.remote(rank, part.addr.wrapping_add_signed(at as i64), len) {
+            Some(remote) => {
+                remote.end_batch();
+                Bytes::There(remote)
+            }
+            // SAFETY: as in `bytes`.
+            None => Bytes::Here(unsafe { SharedBytes::new(part.start.wrapping_offset(at), len) }),
+        };
         Place::new(bytes, -low, shape)
     }
 
     /// Returns the place of a block at a rank, at a displacement in its units; `None` if it does not lie inside of its
-    /// part.
+    /// part, or in another process.
     #[inline]
     pub fn plain_place<'m>(
         &'m self,
@@ -171,12 +279,12 @@ impl Direct {
         displacement: i64,
         block: &'m Shape,
     ) -> Option<Place<'m>> {
-        let first = self.bytes(rank, displacement, block.size())?;
-        // SAFETY: as in `store`.
-        Some(Place::new(unsafe { SharedBytes::new(first, block.size()) }, 0, block))
+        let bytes = self.bytes(rank, displacement, block.size())?;
+        Some(Place::new(Bytes::Here(bytes), 0, block))
     }
 
     /// Returns what the ranks agree on for a target.
+    #[inline]
     fn gated(&self, target: u32) -> Gated<'_> {
         let ranks = self.parts.len();
         let at = self.memory.as_mut_ptr().wrapping_add(target as usize * gate_bytes(ranks));
@@ -194,6 +302,53 @@ impl Direct {
             }
         }
     }
+}
+
+/// Returns whether all ranks are on the host of this one.
+fn are_here(communicator: &Communicator) -> bool {
+    let device = communicator.device();
+    let is_here = |rank| device.host_of(rank) == device.host();
+    !device.has_hosts() || communicator.group().iter().all(is_here)
+}
+
+/// Returns where the gates of all ranks end, at a page.
+fn gates_end(communicator: &Communicator) -> usize {
+    let ranks = communicator.size() as usize;
+    let gates = gate_bytes(ranks).saturating_mul(ranks);
+    gates.checked_next_multiple_of(PAGE).unwrap_or(usize::MAX)
+}
+
+/// Makes memory of `len` bytes, which contains zeros, and begins with the gates. Collective. `None`, on all ranks, if they
+/// cannot share so much. Each rank reserves its gate and its `part`.
+fn map_together(
+    communicator: &Communicator,
+    len: usize,
+    part: Range<usize>,
+) -> Result<Option<MappedMemory>, Error> {
+    let rank = communicator.rank();
+    let made = match rank {
+        0 => MappedMemory::create(len).ok(),
+        _ => None,
+    };
+    let offer = made.as_ref().map_or(&[][..], |(_, offer)| offer.bytes());
+    let words = communicator.bcast_words(Call::WinCreate, to_words(offer), 0)?;
+    let memory = match made {
+        Some((memory, offer)) => Some((memory, Some(offer))),
+        None => MappedMemory::open(&of_words(&words), len).ok().map(|memory| (memory, None)),
+    };
+    let gate = gate_bytes(communicator.size() as usize);
+    let memory = memory.filter(|(memory, _)| {
+        let gate = memory.reserve(rank as usize * gate, gate);
+        gate.and(memory.reserve(part.start, part.len())).is_ok()
+    });
+    // The offer stands until all ranks have answered. A rank without the memory lets the others know.
+    let is_there = u64::from(memory.is_some());
+    let are_there = communicator.gather_words(Call::WinCreate, vec![is_there])?;
+    Ok(memory.filter(|_| !are_there.contains(&0)).map(|(memory, _)| memory))
+}
+
+fn to_usize(word: u64) -> usize {
+    usize::try_from(word).unwrap_or(usize::MAX)
 }
 
 /// The bytes of a gate with its lists.
@@ -246,9 +401,7 @@ impl Inner {
     ) -> Option<Result<(), Error>> {
         let place = direct.bytes(rank, displacement, BYTES)?;
         let lives = |rank| self.check_owner(rank);
-        let done = direct.gated(rank).serialise(self.communicator.rank(), lives, || {
-            // SAFETY: as in `Direct::store`.
-            let place = unsafe { SharedBytes::new(place, BYTES) };
+        let done = direct.gated(rank).gate.serialise(self.communicator.rank(), lives, || {
             let mut before = [0; BYTES];
             place.load(RecvPart::of_slice(&mut before));
             if let Some(after) = change(before) {
@@ -273,14 +426,13 @@ impl Inner {
         update: Update,
         (from, mut into): (SendRegion, Option<RecvRegion>),
     ) -> Result<(), Error> {
-        let (gated, own) = (direct.gated(rank), self.communicator.rank());
+        let (gate, own) = (direct.gated(rank).gate, self.communicator.rank());
         let lives = |rank| self.check_owner(rank);
-        let into = into.as_mut().map(|into| into.part(0, usize::MAX));
-        place
-            .combine_block((update, update.size()), (from, into), |piece| {
-                gated.serialise(own, lives, piece)
-            })
-            .map(drop)
+        let (into, bytes) = (into.as_mut().map(|into| into.part(0, usize::MAX)), place.bytes.len());
+        let combined = place.combine_block((update, update.size()), (from, into), |piece| {
+            gate.serialise(own, lives, piece)?
+        });
+        combined.map_err(|fault| fault.into_error(bytes))
     }
 
     /// Carries out an operation on a rank (DW3).
@@ -292,7 +444,7 @@ impl Inner {
         mut place: Place<'_>,
         mut into: Option<Sink>,
     ) -> Result<(), Error> {
-        let (gated, own) = (direct.gated(rank), self.communicator.rank());
+        let (gate, own) = (direct.gated(rank).gate, self.communicator.rank());
         let lives = |rank| self.check_owner(rank);
         let bytes = place.bytes.len();
         let done = match (kind, &mut into) {
@@ -301,15 +453,14 @@ impl Inner {
             (Kind::Accumulate(update) | Kind::GetAccumulate(update), into) => {
                 let buffers = (data.first(), into.as_mut());
                 place
-                    .combine((update, grain), buffers, |piece| gated.serialise(own, lives, piece))?
+                    .combine((update, grain), buffers, |piece| gate.serialise(own, lives, piece)?)
             }
             (Kind::CompareAndSwap, Some(into)) => {
-                gated.serialise(own, lives, || place.compare_and_swap(&data[0], &data[1], into))?
+                gate.serialise(own, lives, || place.compare_and_swap(&data[0], &data[1], into))?
             }
-            _ => Some(()),
+            _ => Ok(()),
         };
-        // No bytes are named twice, so there was no memory for a copy.
-        done.ok_or(Error::Memory { bytes })
+        done.map_err(|fault| fault.into_error(bytes))
     }
 
     /// Gets the lock of a rank's window, which other ranks may have.

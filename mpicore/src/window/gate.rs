@@ -16,6 +16,10 @@
 //!   (SeqCst), so one of the two sees what the other one has done.
 //! - WG5: what other ranks have written are claims. Ranks beyond those of the window are taken for nobody, and a queue is
 //!   read modulo its length.
+//! - WG6: ranks that write into memory of other processes, which programs have brought, each have a count of their writes
+//!   under way, and a word that closes their own memory. A rank adds 1 to its count before it looks whether the target is
+//!   closed, and takes it away after the write. One that closes its memory looks afterwards at the counts, until it has
+//!   seen each at 0. All four are in one order (SeqCst), so a write that a count does not show finds the memory closed.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
@@ -35,6 +39,50 @@ pub(super) struct Gate {
     /// How many threads of the rank wait for a message that a signal has come.
     asleep: AtomicU32,
     serialiser: Apart,
+    /// Writes of this rank's threads into memory of other processes, and whether its own memory is closed (WG6).
+    writes: Apart,
+    is_closed: Apart,
+}
+
+/// A write under way.
+pub(super) struct Writing<'g>(&'g AtomicU32);
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Gate {
+    /// Calls `update` while no other rank updates elements of this one.
+    #[inline]
+    pub fn serialise<R, E>(
+        &self,
+        rank: u32,
+        check: impl FnMut(u32) -> Result<(), E>,
+        update: impl FnOnce() -> R,
+    ) -> Result<R, E> {
+        let _owned = own(&self.serialiser.0, rank, check)?;
+        Ok(update())
+    }
+
+    /// Begins a write of this rank into the memory of another one; `None` if that is closed (WG6).
+    pub fn begin_write(&self, target: &Self) -> Option<Writing<'_>> {
+        let Apart(writes) = &self.writes;
+        writes.fetch_add(1, Ordering::SeqCst);
+        let writing = Writing(writes);
+        (target.is_closed.0.load(Ordering::SeqCst) == 0).then_some(writing)
+    }
+
+    /// Closes the memory of this rank: other ranks write there only until their [`Gate::is_writing`] was false once.
+    pub fn close(&self) {
+        self.is_closed.0.store(1, Ordering::SeqCst);
+    }
+
+    /// Returns whether this rank's threads write into memory of other processes.
+    pub fn is_writing(&self) -> bool {
+        self.writes.0.load(Ordering::SeqCst) > 0
+    }
 }
 
 /// What a rank tells another one.
@@ -103,17 +151,6 @@ fn own<'g, E>(
 }
 
 impl Gated<'_> {
-    /// Calls `update` while no other rank updates elements of the target.
-    pub fn serialise<R, E>(
-        self,
-        rank: u32,
-        check: impl FnMut(u32) -> Result<(), E>,
-        update: impl FnOnce() -> R,
-    ) -> Result<R, E> {
-        let _owned = own(&self.gate.serialiser.0, rank, check)?;
-        Ok(update())
-    }
-
     /// Gives this signal of a rank. Returns whether it is to be told by a message, too (WG4).
     pub fn signal(self, signal: Signal, rank: u32) -> bool {
         self.counter(signal, rank).fetch_add(1, Ordering::SeqCst);
@@ -146,6 +183,7 @@ impl Gated<'_> {
     }
 
     /// Asks for the lock.
+    #[inline]
     pub fn ask<E>(
         self,
         kind: LockKind,
@@ -175,6 +213,7 @@ impl Gated<'_> {
 
     /// Gives the lock of a rank back; one that waits does not any more. Returns the ranks that are to look whether they have got it: those that have, or
     /// the first one that waits, behind another holder now.
+    #[inline]
     pub fn give_back<E>(
         self,
         rank: u32,

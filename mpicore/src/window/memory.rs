@@ -16,7 +16,7 @@ use transport_lapi::{RecvPart, SharedBytes};
 
 use super::Incoming;
 use super::head::{Kind, Shape};
-use super::place::Place;
+use super::place::{Bytes, Place};
 use crate::error::{Error, WindowError};
 
 /// The memory that this rank exposes.
@@ -129,7 +129,7 @@ impl Memory {
     pub fn place<'m>(&'m mut self, displacement: i64, shape: &'m Shape) -> Option<Place<'m>> {
         let (low, high) = shape.bounds();
         if low == high {
-            return Some(Place::new(SharedBytes::EMPTY, 0, shape));
+            return Some(Place::new(Bytes::Here(SharedBytes::EMPTY), 0, shape));
         }
         // Addresses above the middle of the range are negative here, as in MPI_Aint.
         let at =
@@ -145,7 +145,7 @@ impl Memory {
         let first = piece.as_mut_ptr().wrapping_add(from - begin);
         // SAFETY: SB1, by WM1 and WM2: all these bytes are exposed, and `self` is borrowed for as long.
         let bytes = unsafe { SharedBytes::new(first, to - from) };
-        Some(Place::new(bytes, -low, shape))
+        Some(Place::new(Bytes::Here(bytes), -low, shape))
     }
 
     /// Returns the place of a long put or get; `None` if it is not exposed, or may be detached at any moment.
@@ -154,7 +154,9 @@ impl Memory {
             return None;
         }
         let shape = Shape::Block(len);
-        let Place { bytes, .. } = self.place(displacement, &shape)?;
+        let Place { bytes: Bytes::Here(bytes), .. } = self.place(displacement, &shape)? else {
+            return None;
+        };
         // SAFETY: G2: the holder is the device, which reports the end; WM2.
         Some(unsafe { RecvRegion::new(bytes.as_mut_ptr(), bytes.len()) })
     }
@@ -224,7 +226,7 @@ mod tests {
         let address = |at: usize| start.addr() + at;
         let read = |memory: &mut Memory, part: Range<usize>| {
             let shape = Shape::Block(part.len());
-            memory.place(address(part.start) as i64, &shape).and_then(|place| place.read())
+            memory.place(address(part.start) as i64, &shape).and_then(|place| place.read().ok())
         };
         let mut memory = Memory::dynamic();
         for part in [0..3, 6..9, 3..6, 9..9] {

@@ -2,6 +2,7 @@
 
 use mpjdev::{Call, Mode, RecvRegion, Request, SendRegion, Sink, Source, Status};
 
+use super::batch::Short;
 use super::direct::Direct;
 use super::head::{Head, Kind, Shape};
 use super::memory::append;
@@ -101,14 +102,28 @@ impl Window {
     #[inline]
     pub fn put_plain(&self, from: SendRegion, rank: u32, displacement: i64) -> bool {
         let Some(direct) = &self.0.direct else { return false };
-        self.0.open.admits(rank) && direct.store(from, rank, displacement)
+        self.0.open.admits(rank)
+            && (direct.store(from, rank, displacement)
+                || direct.is_remote(rank)
+                    && matches!(
+                        direct.begin_short(rank, displacement, Short::Put(from)),
+                        Some(Ok(()))
+                    ))
     }
 
     /// Reads bytes like [`Window::put_plain`].
     #[inline]
     pub fn get_plain(&self, into: RecvRegion, rank: u32, displacement: i64) -> bool {
         let Some(direct) = &self.0.direct else { return false };
-        self.0.open.admits(rank) && direct.load(into, rank, displacement)
+        if !self.0.open.admits(rank) {
+            return false;
+        }
+        match direct.is_remote(rank) {
+            false => direct.load(into, rank, displacement),
+            true => {
+                matches!(direct.begin_short(rank, displacement, Short::Get(into)), Some(Ok(())))
+            }
+        }
     }
 
     /// Combines elements of one kind, and gets what was there, like [`Window::put_plain`]. Without `from`, the operation is
@@ -125,6 +140,10 @@ impl Window {
         let update = Update::plain(op, kind)?;
         let len = from.map(|from| from.len()).or(into.as_ref().map(RecvRegion::len))?;
         let to = (rank, displacement);
+        if direct.is_remote(rank) {
+            let from = from.filter(|_| into.is_none())?;
+            return direct.begin_short(rank, displacement, Short::Update(update, from));
+        }
         match len {
             4 => return self.combine_number::<4>(direct, to, update, (from, into)),
             8 => return self.combine_number::<8>(direct, to, update, (from, into)),

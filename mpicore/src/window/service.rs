@@ -8,7 +8,7 @@ use transport_lapi::ForeignBytes;
 use super::conflicts::MOST_WORDS;
 use super::head::{Head, Kind};
 use super::memory::Moved;
-use super::place::Place;
+use super::place::{Accessed, Place};
 use super::{Fetch, Incoming, Inner, tag_of};
 use crate::error::{Error, WindowError};
 
@@ -92,7 +92,7 @@ impl Inner {
             return begun.map(|()| None).ok_or(illegal);
         }
         let place = memory.place(*displacement, shape);
-        let done = place.and_then(|place| carry_out_at(place, *kind, &message[*data..]));
+        let done = place.and_then(|place| carry_out_at(place, *kind, &message[*data..]).ok());
         drop(memory);
         let failed = done.is_none();
         let fetches = !matches!(*kind, Kind::Put | Kind::Accumulate(_));
@@ -291,8 +291,8 @@ impl Inner {
     }
 }
 
-/// Carries out an operation on a place. Returns what it fetches; `None` if it is refused.
-fn carry_out_at(mut place: Place<'_>, kind: Kind, data: &[u8]) -> Option<Vec<u8>> {
+/// Carries out an operation on a place. Returns what it fetches.
+fn carry_out_at(mut place: Place<'_>, kind: Kind, data: &[u8]) -> Accessed<Vec<u8>> {
     let nothing = |()| Vec::new();
     match kind {
         Kind::Put => return place.write(data).map(nothing),
@@ -310,5 +310,5 @@ fn carry_out_at(mut place: Place<'_>, kind: Kind, data: &[u8]) -> Option<Vec<u8>
         }
         _ => {}
     }
-    Some(before)
+    Ok(before)
 }

@@ -92,8 +92,9 @@ impl Window {
             self.0.post(*rank, message)?;
         }
         if let Some(direct) = &self.0.direct {
+            let ended = direct.end_batches();
             let signal = |rank| self.0.signal(direct, rank, Signal::Complete);
-            return targets.into_iter().try_for_each(signal);
+            return ended.and(targets.into_iter().try_for_each(signal));
         }
         // Targets of dynamic windows say only when asked that they have refused something.
         let flushed = match self.0.flavor {
@@ -186,17 +187,13 @@ impl Window {
     pub fn unlock(&self, rank: u32) -> Result<(), Error> {
         let quickly = |direct: &&Direct| direct.has(rank) && self.0.open.unlock(rank);
         if let Some(direct) = self.0.direct.as_ref().filter(quickly) {
-            self.0.unlock_directly(direct, rank)?;
-            return self.0.progress_sometimes();
+            return self.0.end_lock(direct, rank);
         }
         self.0.exposed(rank)?;
         let is_asked = self.0.epochs(|epochs| epochs.unlock(rank))?;
         self.0.forget(Some(rank));
         match (is_asked, &self.0.direct) {
-            (true, Some(direct)) => {
-                self.0.unlock_directly(direct, rank)?;
-                self.0.progress_sometimes()
-            }
+            (true, Some(direct)) => self.0.end_lock(direct, rank),
             (true, None) => {
                 let number = self.0.ask(rank, Kind::Unlock)?;
                 self.0.settle(Call::WinUnlock, rank, number)
@@ -236,7 +233,9 @@ impl Window {
         self.0.forget(None);
         let asked = match (asked, &self.0.direct) {
             (Asked::All, Some(direct)) => {
-                return first_error(self.all().map(|rank| self.0.unlock_directly(direct, rank)));
+                let ended = direct.end_batches();
+                let unlock = |rank| self.0.unlock_directly(direct, rank);
+                return ended.and(first_error(self.all().map(unlock)));
             }
             (Asked::These(asked), _) => asked,
             (Asked::None | Asked::All, _) => BTreeSet::new(),
@@ -259,6 +258,7 @@ impl Window {
     pub fn flush(&self, rank: Option<u32>) -> Result<(), Error> {
         if let (Some(direct), Some(rank)) = (&self.0.direct, rank) {
             if direct.has(rank) && self.0.open.is_locked(rank) {
+                direct.end_batch(rank)?;
                 return self.0.order_memory();
             }
         }
@@ -299,7 +299,10 @@ impl Window {
         let ranks = rank.map_or(self.all(), |rank| rank..rank + 1);
         let settled = match &self.0.direct {
             // DW3. A program may poll the memory until messages of its own have left.
-            Some(_) => self.0.progress_sometimes(),
+            Some(direct) => {
+                let ended = first_error(ranks.map(|rank| direct.end_batch(rank)));
+                ended.and(self.0.progress_sometimes())
+            }
             None => first_error(ranks.map(|rank| self.0.wait_locally(Call::WinFlush, rank))),
         };
         if let Some(mut log) = self.0.log() {
@@ -400,6 +403,16 @@ impl Inner {
         if answers { self.settle(Call::WinLock, rank, number) } else { Ok(()) }
     }
 
+    /// Ends the operations on a rank, and gives its lock back, also if they have failed.
+    fn end_lock(&self, direct: &Direct, rank: u32) -> Result<(), Error> {
+        if let Err(why) = direct.end_batch(rank) {
+            let _ = self.unlock_directly(direct, rank);
+            return Err(why);
+        }
+        self.unlock_directly(direct, rank)?;
+        self.progress_sometimes()
+    }
+
     /// Sends a message that names no place, and returns its number.
     pub(super) fn ask(&self, rank: u32, kind: Kind) -> Result<u64, Error> {
         let mut state = self.state();
@@ -422,8 +435,9 @@ impl Inner {
 
     /// Waits until all operations on the windows of these ranks have been carried out.
     fn flush(&self, call: Call, ranks: impl IntoIterator<Item = u32>) -> Result<(), Error> {
-        if self.direct.is_some() {
-            return self.order_memory();
+        if let Some(direct) = &self.direct {
+            let ended = first_error(ranks.into_iter().map(|rank| direct.end_batch(rank)));
+            return ended.and(self.order_memory());
         }
         let mut asked = Vec::new();
         for rank in ranks {
@@ -543,6 +557,6 @@ impl Inner {
 }
 
 /// Returns the first error, after all have been waited for.
-fn first_error(outcomes: impl Iterator<Item = Result<(), Error>>) -> Result<(), Error> {
+pub(super) fn first_error(outcomes: impl Iterator<Item = Result<(), Error>>) -> Result<(), Error> {
     outcomes.fold(Ok(()), Result::and)
 }

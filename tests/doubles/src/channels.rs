@@ -393,7 +393,8 @@ unsafe impl Adapter for ChannelAdapter {
         let bell = self.network.bells[self.task as usize].clone();
         let losses = Arc::new(Handle { network: self.network.clone(), task: self.task });
         let neighbours = self.incoming.len();
-        Parts { bell, losses, area: None, wait_records: None, near: 0..0, neighbours, hosts: None }
+        let (area, peer_memory, wait_records, hosts) = (None, None, None, None);
+        Parts { bell, losses, area, peer_memory, wait_records, near: 0..0, neighbours, hosts }
     }
 
     fn try_send(

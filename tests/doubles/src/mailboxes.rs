@@ -101,7 +101,8 @@ unsafe impl Adapter for MailboxAdapter {
         let bell = self.office.boxes[self.me.task as usize].bell.clone();
         let losses = Arc::new(OfOne { task: self.me.task, office: self.office.clone() });
         let (near, neighbours) = (self.near.clone(), self.office.boxes.len());
-        Parts { bell, losses, area: None, wait_records: None, near, neighbours, hosts: None }
+        let (area, peer_memory, wait_records, hosts) = (None, None, None, None);
+        Parts { bell, losses, area, peer_memory, wait_records, near, neighbours, hosts }
     }
 
     fn try_send(

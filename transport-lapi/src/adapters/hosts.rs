@@ -19,6 +19,7 @@
 #![expect(unsafe_code, reason = "an adapter promises its contract")]
 
 mod memory;
+mod near;
 pub mod network;
 pub mod table;
 
@@ -35,6 +36,7 @@ use crate::adapters::noted_bell::{NotedBell, Notes};
 use crate::memory::body::Piece;
 use crate::memory::region::{ForeignBytes, RecvRegion, RemoteKey, RemoteRegion, SendRegion};
 
+use near::HostMemory;
 use table::JobTable;
 
 /// Time between two looks into the network that find nothing. A look is a system call of about half a microsecond.
@@ -266,6 +268,10 @@ unsafe impl Adapter for HostsAdapter {
             losses: Arc::clone(&self.losses) as _,
             // It would have to be of all tasks.
             area: None,
+            peer_memory: local.peer_memory.map(|inner| {
+                let (table, here) = (Arc::clone(&self.table), self.here.clone());
+                Arc::new(HostMemory { inner, table, here }) as _
+            }),
             wait_records: local.wait_records,
             near: consecutive(&self.here),
             neighbours: local.neighbours,

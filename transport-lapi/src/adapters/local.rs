@@ -32,8 +32,8 @@ use std::sync::Arc;
 
 use crate::adapter::{
     Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Endpoint, Events, GetKind,
-    OneSided, Parts, Pieces, Post, Registered, SHORT_HEAD, SharedArea, Stats, TaskId, Ticket,
-    Transfer,
+    OneSided, Parts, PeerMemory, Pieces, Post, Registered, SHORT_HEAD, SharedArea, Stats, TaskId,
+    Ticket, Transfer,
 };
 use crate::adapters::local::doorbell::Fences;
 use crate::adapters::local::port::Port;
@@ -76,6 +76,11 @@ pub trait Reach: Send + Sync + 'static {
     /// Returns whether the tasks can use each other's shared areas (AR1).
     fn has_areas(&self) -> bool;
 
+    /// Returns the way to memory of other tasks that was not registered, if there is one.
+    fn peer_memory(&self) -> Option<Arc<dyn PeerMemory>> {
+        None
+    }
+
     /// Returns whether other tasks may be allowed to write into this task's memory.
     fn may_be_written(&self) -> bool;
 
@@ -116,6 +121,7 @@ impl Reach for Box<dyn Reach> {
         read(target: TaskId, key: RemoteKey, offset: u64, into: RecvPart<'_>)
             -> Result<(), AdapterError>;
         has_areas() -> bool;
+        peer_memory() -> Option<Arc<dyn PeerMemory>>;
         may_be_written() -> bool;
         land(target: TaskId, into: &RecvRegion);
         write(origin: TaskId, addr: u64, at: usize, from: SendRegion) -> io::Result<()>;
@@ -225,6 +231,7 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
             bell: handle.clone(),
             losses: handle.clone(),
             area,
+            peer_memory: self.reach.peer_memory(),
             wait_records: Some(handle),
             near: 0..self.port.endpoint().num_tasks as TaskId,
             neighbours: self.neighbours,

@@ -148,6 +148,7 @@ impl OfiAdapter {
             bell,
             losses: Arc::clone(&shared.losses) as _,
             area: None,
+            peer_memory: None,
             wait_records: None,
             near: 0..0,
             neighbours: 1,

@@ -16,13 +16,13 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::adapter::{AdapterError, Caps, GetKind, Registered, TaskId};
+use crate::adapter::{AdapterError, Caps, GetKind, PeerMemory, Registered, TaskId};
 use crate::adapters::local::doorbell::Fences;
 use crate::adapters::local::layout::Layout;
 use crate::adapters::local::port::declare_lost;
 use crate::adapters::local::segment::Segment;
 use crate::adapters::local::{self, LocalAdapter, Reach};
-use crate::memory::region::{RecvPart, RemoteKey, SendRegion};
+use crate::memory::region::{ForeignBytes, PeerBytes, RecvPart, RemoteKey, SendRegion};
 
 mod clients;
 mod mapped;
@@ -261,6 +261,10 @@ impl Reach for Processes {
         true
     }
 
+    fn peer_memory(&self) -> Option<Arc<dyn PeerMemory>> {
+        self.kind().map(|_| Arc::new(self.clone()) as _)
+    }
+
     fn may_be_written(&self) -> bool {
         !self.may_be_reaped
     }
@@ -272,6 +276,30 @@ impl Reach for Processes {
 
     fn is_gone(&self, target: TaskId) -> bool {
         self.peers.of(target).is_ok_and(Peer::is_gone)
+    }
+}
+
+impl PeerMemory for Processes {
+    fn reaches(&self, task: TaskId) -> bool {
+        self.kind().is_some() && self.peers.of(task).is_ok_and(Peer::is_reached)
+    }
+
+    fn read(
+        &self,
+        task: TaskId,
+        from: &[PeerBytes],
+        into: RecvPart<'_>,
+    ) -> Result<(), AdapterError> {
+        self.peers.of(task)?.read_bytes(task, from, &into)
+    }
+
+    fn write(
+        &self,
+        task: TaskId,
+        to: &[PeerBytes],
+        from: ForeignBytes<'_>,
+    ) -> Result<(), AdapterError> {
+        self.peers.of(task)?.write_bytes(task, to, from)
     }
 }
 

@@ -70,7 +70,7 @@ const GET: Setting = Setting {
     legal: "auto, cma, am",
     values: Values::Words,
     is_common: false,
-    meaning: "how one-sided reads are done: best available, process_vm_readv, active messages",
+    meaning: "how memory of other ranks is read, for long messages and windows: best available, process_vm_readv, active messages",
 };
 const WAIT: Setting = Setting {
     name: "MPJ_WAIT",

@@ -33,7 +33,7 @@ use crate::memory::copy::{
 };
 use crate::platform::sys::LINE;
 
-pub use remote::{RemoteKey, RemoteRegion};
+pub use remote::{PeerBytes, RemoteKey, RemoteRegion};
 
 /// Memory that a transfer reads: `udata` of LAPI_Amsend, or the target side of LAPI_Get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,13 +29,15 @@
 //! - C7: a handler that calls the context of its own dispatcher gets an error. It would otherwise wait for a lock that
 //!   its own thread holds (X5 of [`crate::progress::lock`]).
 
+mod places;
+
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::adapter::{Doorbell, Endpoint, Hosts, TaskId, ThreadState};
+use crate::adapter::{Doorbell, Endpoint, Hosts, PeerMemory, TaskId, ThreadState};
 use crate::adapters::AnyAdapter;
 use crate::error::LapiError;
 use crate::job::config::{Settings, WaitMode};
@@ -151,6 +153,7 @@ pub struct Context<S> {
     number: usize,
     num_tasks: usize,
     hosts: Option<Arc<dyn Hosts>>,
+    peer_memory: Option<Arc<dyn PeerMemory>>,
     inquiry: OnceLock<Answer<S>>,
 }
 
@@ -189,8 +192,19 @@ impl<S> Context<S> {
         let pace = SpinPolicy::new(options.wait, parts.neighbours, cores);
         let (session, inquiry) = (Lock::new(session), OnceLock::new());
         let quick_spins = AtomicU32::new(pace.spins());
-        let (bell, hosts) = (parts.bell, parts.hosts);
-        Self { session, bell, pace, quick_spins, task, number, num_tasks, hosts, inquiry }
+        let (bell, hosts, peer_memory) = (parts.bell, parts.hosts, parts.peer_memory);
+        Self {
+            session,
+            bell,
+            pace,
+            quick_spins,
+            task,
+            number,
+            num_tasks,
+            hosts,
+            peer_memory,
+            inquiry,
+        }
     }
 
     /// Returns this task's number.
@@ -208,19 +222,6 @@ impl<S> Context<S> {
     #[inline]
     pub fn num_tasks(&self) -> usize {
         self.num_tasks
-    }
-
-    /// Returns whether the job has several hosts.
-    pub fn has_hosts(&self) -> bool {
-        self.hosts.is_some()
-    }
-
-    /// Returns the number of the host of `task` in the job; 0 in a job of one host.
-    ///
-    /// # Panics
-    /// In a job of several hosts, if it has no such task.
-    pub fn host_of(&self, task: TaskId) -> u32 {
-        self.hosts.as_ref().map_or(0, |hosts| hosts.host_of(task))
     }
 
     /// Returns whether the job has more tasks than processors and its waits poll, so that a waiting task takes

@@ -29,6 +29,8 @@ impl Memory {
             waiting: zero(),
             asleep: zero(),
             serialiser: Apart(zero()),
+            writes: Apart(zero()),
+            is_closed: Apart(zero()),
         };
         Self {
             gate,
@@ -134,7 +136,7 @@ fn updates_of_threads_exclude_each_other() {
                         let now = value.load(Ordering::Relaxed);
                         value.store(now + 1, Ordering::Relaxed);
                     };
-                    gated.serialise(rank, lives, update).unwrap();
+                    gated.gate.serialise(rank, lives, update).unwrap();
                 }
             });
         }
@@ -177,4 +179,33 @@ fn the_end_of_an_owner_is_noticed() {
     memory.gate.gate.store(4, Ordering::Relaxed);
     let asked = memory.gated().ask(LockKind::Shared, 1, Err);
     assert_eq!(asked, Err(3), "rank 3 has the gate");
+}
+
+/// Threads write to a target's memory until it is closed; nothing is written after its owner has seen that nobody writes.
+#[test]
+fn nobody_writes_to_closed_memory() {
+    let (origins, target) = ([Memory::new(), Memory::new()], Memory::new());
+    let (is_free, written) = (AtomicU32::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for origin in &origins {
+            scope.spawn(|| {
+                while let Some(_writing) = origin.gate.begin_write(&target.gate) {
+                    assert_eq!(is_free.load(Ordering::Relaxed), 0, "the memory is free");
+                    written.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        while written.load(Ordering::Relaxed) < 10 {
+            std::thread::yield_now();
+        }
+        target.gate.close();
+        for origin in &origins {
+            while origin.gate.is_writing() {
+                std::thread::yield_now();
+            }
+        }
+        is_free.store(1, Ordering::Relaxed);
+    });
+    assert!(origins[0].gate.begin_write(&target.gate).is_none() && !origins[0].gate.is_writing());
+    assert!(target.gate.begin_write(&origins[0].gate).is_some());
 }

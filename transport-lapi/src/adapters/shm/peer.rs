@@ -24,7 +24,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::adapter::{AdapterError, TaskId};
 use crate::adapters::local::segment::{Segment, WireupLine};
 use crate::memory::process;
-use crate::memory::region::{RecvPart, RecvRegion, SendRegion};
+use crate::memory::region::{ForeignBytes, PeerBytes, RecvPart, RecvRegion, SendRegion};
 
 /// A timeout of zero.
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -162,9 +162,50 @@ impl Peer {
         outcome
     }
 
+    /// Whether this process can be read, and keeps its number for as long as the job lasts (PE2), so that it may be
+    /// written, too.
+    pub(super) fn is_reached(&self) -> bool {
+        !self.may_be_reaped && matches!(self.cell.is_in(self.pid), Ok(true))
+    }
+
+    /// Fills `into` with these bytes of this process, which [`Peer::is_reached`] was asked about. It is that of `task`.
+    pub(super) fn read_bytes(
+        &self,
+        task: TaskId,
+        from: &[PeerBytes],
+        into: &RecvPart<'_>,
+    ) -> Result<(), AdapterError> {
+        let read = process::read_bytes(self.pid, from, into);
+        read.map_err(|reason| self.failed(task, into.len(), reason))
+    }
+
+    /// Writes `from` to these bytes of this process like [`Peer::read_bytes`].
+    pub(super) fn write_bytes(
+        &self,
+        task: TaskId,
+        to: &[PeerBytes],
+        from: ForeignBytes<'_>,
+    ) -> Result<(), AdapterError> {
+        let written = process::write_bytes(self.pid, to, from);
+        written.map_err(|reason| self.failed(task, from.len(), reason))
+    }
+
+    #[cold]
+    fn failed(&self, target: TaskId, len: usize, reason: io::Error) -> AdapterError {
+        match is_absence(&reason) {
+            false => AdapterError::AccessFailed { target, len, reason },
+            // PE3.
+            true if threads(self.pid).any(|thread| matches!(self.cell.is_in(thread), Ok(true))) => {
+                let reason = io::Error::other("the main thread of its process has ended");
+                AdapterError::AccessFailed { target, len, reason }
+            }
+            true => AdapterError::PeerLost { task: target },
+        }
+    }
+
     /// Writes `from` into the memory of this process at `addr`.
     pub(super) fn write(&self, addr: u64, from: SendRegion) -> io::Result<()> {
-        in_full(from.len(), |done| {
+        process::in_full(from.len(), |done| {
             let rest = from.part(done, from.len() - done);
             process::process_vm_writev(self.pid, addr.wrapping_add(done as u64), rest)
         })
@@ -190,7 +231,7 @@ impl Peer {
 
 /// Fills `into` from the memory at `addr` of process `pid`, or of the process of thread `pid`.
 fn fill(pid: i32, addr: u64, into: &mut RecvPart<'_>) -> io::Result<()> {
-    in_full(into.len(), |done| {
+    process::in_full(into.len(), |done| {
         process::process_vm_readv(pid, addr.wrapping_add(done as u64), &into.part(done, usize::MAX))
     })
 }
@@ -204,19 +245,6 @@ fn is_absence(reason: &io::Error) -> bool {
 fn threads(pid: i32) -> impl Iterator<Item = i32> {
     let folders = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok())
-}
-
-/// Repeats a call that moves some of `len` bytes; its argument is how many have been moved.
-fn in_full(len: usize, mut call: impl FnMut(usize) -> io::Result<usize>) -> io::Result<()> {
-    let mut done = 0;
-    while done < len {
-        match call(done) {
-            Ok(moved) => done += moved,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 fn has_ended(pid: i32) -> bool {

@@ -403,3 +403,61 @@ fn a_further_world_keeps_to_what_its_parents_agreed_on() {
     let refused = cma.join().unwrap().err().expect("the job reads no memory");
     assert!(matches!(refused, AdapterError::GetRefused { .. }), "{refused}");
 }
+
+/// Blocks of another task are read and written one after the other, more of them than one system call takes.
+#[test]
+fn blocks_of_another_task_are_copied_alone() {
+    let job = make(2);
+    let Some(memory) = job[0].parts().peer_memory else {
+        assert_eq!(job[0].reach.kind(), None);
+        return;
+    };
+    assert!(memory.reaches(0) && memory.reaches(1));
+    let mut there: Vec<u64> = (0..2000).collect();
+    let start = there.as_mut_ptr().expose_provenance() as u64;
+    let every_second = |word: u64| PeerBytes { addr: start + 16 * word, len: 8 };
+    let blocks: Vec<_> = (0..1000).map(every_second).collect();
+    let mut bytes = vec![0; 8000];
+    memory.read(1, &blocks, RecvPart::of_slice(&mut bytes)).unwrap();
+    let words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()));
+    assert!(words.eq((0..1000).map(|word| 2 * word)));
+    bytes.fill(0xff);
+    memory.write(1, &blocks, ForeignBytes::from_slice(&bytes[..7992])).unwrap();
+    memory
+        .write(1, &[PeerBytes { addr: start + 8, len: 8 }], ForeignBytes::from_slice(&[0; 8]))
+        .unwrap();
+    let there = std::hint::black_box(there);
+    let expected = (0..2000).map(|word| match word {
+        1 => 0,
+        1998 => 1998,
+        word if word % 2 == 0 => u64::MAX,
+        word => word,
+    });
+    assert!(there.iter().copied().eq(expected));
+    let nowhere = PeerBytes { addr: 8, len: 8 };
+    for outcome in [
+        memory.read(1, &[nowhere], RecvPart::of_slice(&mut bytes[..8])),
+        memory.write(1, &[blocks[0], nowhere], ForeignBytes::from_slice(&bytes[..16])),
+    ] {
+        let error = outcome.unwrap_err();
+        assert!(matches!(error, AdapterError::AccessFailed { target: 1, .. }), "{error}");
+    }
+}
+
+/// Nobody else gets a process's place while its memory is written.
+#[test]
+fn processes_that_may_be_replaced_are_not_reached() {
+    let mut job = make(2);
+    if job[0].reach.kind().is_some() {
+        job[0].peer_mut(1).may_be_reaped = true;
+        let memory = job[0].parts().peer_memory.expect("there is a way");
+        assert!(!memory.reaches(1) && memory.reaches(0));
+    }
+    assert!(
+        attach_all(&[GetMode::Am; 2]).into_iter().all(|task| task
+            .unwrap()
+            .parts()
+            .peer_memory
+            .is_none())
+    );
+}

@@ -135,3 +135,12 @@ impl RemoteRegion {
         self.is_in_area().then(|| (self.key & !Self::IN_AREA).saturating_add(offset))
     }
 }
+
+/// Bytes of another task: an address of that task, and how many begin there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerBytes {
+    /// The address in that task's process.
+    pub addr: u64,
+    /// The number of bytes.
+    pub len: usize,
+}
