@@ -86,6 +86,11 @@ fn over_a_segment() {
 }
 
 #[test]
+fn over_memory_of_other_processes() {
+    play_over(Network::Mapped);
+}
+
+#[test]
 fn over_channels() {
     play_over(Network::Channels);
 }

@@ -63,9 +63,11 @@ static void withdrawn(void) {
     CHECK(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS);
     if (rank == 0) {
         CHECK(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win) == MPI_SUCCESS);
-        FAILS(MPI_Put(&told, 1, MPI_INT, 1, 0, 1, MPI_INT, win), MPI_ERR_RMA_RANGE);
-        /* Operations that are gathered fail in the call that waits for them. */
-        const int put = MPI_Put(&told, 1, MPI_INT, 1, 8, 1, MPI_INT, win), ended = MPI_Win_unlock(1, win);
+        /* Short operations fail in the call that waits for them. */
+        int put = MPI_Put(&told, 1, MPI_INT, 1, 8, 1, MPI_INT, win), ended = MPI_Win_flush(1, win);
+        FAILS(put == MPI_SUCCESS ? ended : put, MPI_ERR_RMA_RANGE);
+        put = MPI_Put(&told, 1, MPI_INT, 1, 8, 1, MPI_INT, win), MPI_Put(&told, 1, MPI_INT, 1, 8, 1, MPI_INT, win);
+        ended = MPI_Win_unlock(1, win);
         FAILS(put == MPI_SUCCESS ? ended : put, MPI_ERR_RMA_RANGE);
     }
     CHECK(MPI_Win_free(&win) == MPI_SUCCESS);

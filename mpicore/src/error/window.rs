@@ -39,14 +39,17 @@ pub enum WindowError {
         /// The target.
         rank: u32,
     },
-    /// A target does not have the memory any more that it has given to the window.
+    /// The memory that a target has given to the window cannot be accessed, or the buffer at the origin.
     #[error(
-        "rank {rank} has ended the window, or has freed the memory that it gave to it; keep the memory until \
-         MPI_Win_free has returned on all ranks"
+        "the memory that rank {rank} has given to the window, or the buffer here, cannot be read or written: {}; keep \
+         the memory until MPI_Win_free has returned on all ranks",
+        std::io::Error::from_raw_os_error(*errno)
     )]
-    Withdrawn {
+    Access {
         /// The target.
         rank: u32,
+        /// The error number of the system.
+        errno: i32,
     },
     /// The datatype at the target names a byte twice, so what is written there is not defined.
     #[error("the datatype at the target names a byte more than once; write to each byte once")]
@@ -108,9 +111,7 @@ impl WindowError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Sync { .. } => ErrorClass::RmaSync,
-            Self::Range { .. } | Self::Refused { .. } | Self::Withdrawn { .. } => {
-                ErrorClass::RmaRange
-            }
+            Self::Range { .. } | Self::Refused { .. } | Self::Access { .. } => ErrorClass::RmaRange,
             Self::Attachment { .. } => ErrorClass::RmaAttach,
             Self::Overlap => ErrorClass::Type,
             Self::Flavor { .. } => ErrorClass::RmaFlavor,

@@ -1,16 +1,17 @@
-//! Short operations on memory of other processes, which are gathered until something depends on them: the system copies many
-//! blocks in the time of a few calls.
+//! Short operations on memory of other processes, which are gathered until something depends on them: the system copies
+//! many blocks in the time of a few calls.
 //!
-//! - WQ1: a batch has operations of one kind on one target. Those on it are carried out in the order of their calls: another
-//!   kind, and what is not gathered, first ends the batch. The system copies blocks in their order; elements that one batch
-//!   updates are different ones.
-//! - WQ2: each call after which a program may rely on an operation ends the batches that may have it. What has failed then is
-//!   that call's error.
-//! - WQ3: the first operation since such a call is not gathered: most programs wait for each one. A word for each target
-//!   says whether there was one since ([`BEGUN`]), or there is a batch ([`GATHERED`]), which only who has the lock of the
-//!   batches says and takes back. So where it says neither, there is no batch that another call would have to end before.
-//! - WQ4: a thread that ends a batch has the lock of the batches, and may wait for the target's serialiser; whoever has the
-//!   serialiser waits for nothing.
+//! - WQ1: a batch has operations of one kind on one target. It ends before an operation on the target that is of another
+//!   kind, or that is not gathered. So operations on a target are carried out in the order of their calls: the system copies
+//!   blocks in their order, and a batch updates no element twice.
+//! - WQ2: each call after which a program may rely on an operation ends the batches that may have it. The error of such an
+//!   operation is that call's error.
+//! - WQ3: the first operation since such a call is not gathered, since most programs wait for each one. A word for each
+//!   target says whether there was one ([`BEGUN`]), and whether there is a batch, or an error to be told ([`GATHERED`]).
+//!   Only who has the lock of the batch sets or clears GATHERED. So IDLE and BEGUN mean that there is no batch. It is
+//!   cleared by Release, after the operations, and read by Acquire.
+//! - WQ4: a thread that ends a batch has its lock, and may wait for the target's serialiser. Who has a serialiser waits for
+//!   no lock of a batch.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,10 +24,13 @@ use super::update::Update;
 use crate::error::Error;
 
 /// Batches, by target.
-pub(super) struct Batches {
+pub(super) struct Batches(Vec<OfTarget>);
+
+#[derive(Default)]
+struct OfTarget {
     /// What there was since the last wait (WQ3).
-    words: Vec<AtomicU8>,
-    batches: Mutex<Vec<Batch>>,
+    word: AtomicU8,
+    batch: Mutex<Batch>,
 }
 
 const IDLE: u8 = 0;
@@ -79,8 +83,8 @@ const ELEMENT: usize = 32;
 const WORDS: usize = 16;
 
 impl Short {
-    /// Returns whether it may be gathered, with its first byte at an address: it is short, and updated elements are the same
-    /// one, or have no byte in common.
+    /// Returns whether it may be gathered, with its first byte at an address. An update has to be of an aligned element: two
+    /// of those of one length are the same, or have no byte in common.
     pub fn is_short_at(&self, addr: u64) -> bool {
         let len = self.len();
         let is_apart = match self {
@@ -130,54 +134,60 @@ impl Short {
 impl Batches {
     /// Makes empty batches for so many ranks.
     pub fn new(ranks: usize) -> Self {
-        let batches = std::iter::repeat_with(Batch::default).take(ranks).collect();
-        let words = std::iter::repeat_with(AtomicU8::default).take(ranks).collect();
-        Self { words, batches: Mutex::new(batches) }
+        Self(std::iter::repeat_with(OfTarget::default).take(ranks).collect())
     }
 
-    /// Begins an operation on bytes of a target: carries it out, or adds it to those that [`Batches::finish`] carries out.
-    pub fn begin(&self, remote: Remote<'_>, operation: Short) -> Result<(), Error> {
-        let word = &self.words[remote.rank() as usize];
-        let first = word.compare_exchange(IDLE, BEGUN, Ordering::Relaxed, Ordering::Relaxed);
+    /// Begins an operation on bytes of a target: carries it out, or adds it to those that [`Batches::finish`] carries out,
+    /// which tells in either case what has failed.
+    pub fn begin(&self, remote: Remote<'_>, operation: Short) {
+        let of_target = &self.0[remote.rank() as usize];
+        let first = of_target.replace(IDLE, BEGUN);
         if first.is_ok() {
-            return operation.carry_out(remote);
+            if let Err(why) = operation.carry_out(remote) {
+                of_target.batch().fail(why);
+                of_target.word.store(GATHERED, Ordering::Relaxed);
+            }
+            return;
         }
-        let mut batches = self.all();
-        let batch = &mut batches[remote.rank() as usize];
+        let mut batch = of_target.batch();
         if !batch.takes(remote.addr(), &operation) {
             batch.end(remote);
         }
         batch.add(remote.addr(), operation);
-        word.store(GATHERED, Ordering::Relaxed);
-        Ok(())
+        of_target.word.store(GATHERED, Ordering::Relaxed);
     }
 
-    /// Carries out the operations on a target, bytes of which are given. [`Batches::finish`] tells what has failed.
+    /// Carries out what was gathered for a target, bytes of which are given.
     pub fn end(&self, remote: Remote<'_>) {
-        if self.words[remote.rank() as usize].load(Ordering::Relaxed) == GATHERED {
-            self.all()[remote.rank() as usize].end(remote);
+        let of_target = &self.0[remote.rank() as usize];
+        if of_target.word.load(Ordering::Acquire) == GATHERED {
+            of_target.batch().end(remote);
         }
     }
 
-    /// Does what [`Batches::end`] does before a program waits for nothing else (WQ2).
+    /// Carries it out, too, before a call after which a program relies on it (WQ2).
     ///
     /// # Errors
-    /// The first one of gathered operations since this was called last.
+    /// The first one of operations that were begun since this was called last.
     pub fn finish(&self, remote: Remote<'_>) -> Result<(), Error> {
-        let word = &self.words[remote.rank() as usize];
-        let begun = word.compare_exchange(BEGUN, IDLE, Ordering::Relaxed, Ordering::Relaxed);
-        if begun != Err(GATHERED) {
+        let of_target = &self.0[remote.rank() as usize];
+        if of_target.replace(BEGUN, IDLE) != Err(GATHERED) {
             return Ok(());
         }
-        let mut batches = self.all();
-        let batch = &mut batches[remote.rank() as usize];
+        let mut batch = of_target.batch();
         batch.end(remote);
-        word.store(IDLE, Ordering::Relaxed);
+        of_target.word.store(IDLE, Ordering::Release); // SYNC: batch of a window
         batch.failed.take().map_or(Ok(()), Err)
     }
+}
 
-    fn all(&self) -> MutexGuard<'_, Vec<Batch>> {
-        self.batches.lock().unwrap_or_else(PoisonError::into_inner)
+impl OfTarget {
+    fn replace(&self, from: u8, to: u8) -> Result<u8, u8> {
+        self.word.compare_exchange(from, to, Ordering::Acquire, Ordering::Acquire) // SYNC: batch of a window
+    }
+
+    fn batch(&self) -> MutexGuard<'_, Batch> {
+        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -230,12 +240,17 @@ impl Batch {
             }),
         };
         if let Err(why) = done {
-            self.failed.get_or_insert(why);
+            self.fail(why);
         }
         self.places.clear();
         self.data.clear();
         self.into.clear();
         self.updated = [0; WORDS];
+    }
+
+    /// Notes why an operation has failed, if it is the first one.
+    fn fail(&mut self, why: Error) {
+        self.failed.get_or_insert(why);
     }
 
     fn get(&mut self, remote: Remote<'_>) -> Result<(), Error> {

@@ -51,7 +51,7 @@ struct Part {
     unit: usize,
 }
 
-// SAFETY: DW1: any thread may use the memory, as SB1 says.
+// SAFETY: DW1 and WM1: the memory is there for any thread, which uses it as SB1 says.
 unsafe impl Send for Part {}
 // SAFETY: as above.
 unsafe impl Sync for Part {}
@@ -176,9 +176,11 @@ impl Direct {
     #[inline]
     fn bytes(&self, rank: u32, displacement: i64, len: usize) -> Option<SharedBytes<'_>> {
         let (part, at) = self.inside(rank, displacement, len)?;
+        if part.start.is_null() {
+            return None;
+        }
         // SAFETY: SB1, by DW1 and WB1: inside of the mapping, or of memory that stays as long as the window (WM1).
-        let bytes = unsafe { SharedBytes::new(part.start.wrapping_add(at), len) };
-        (!part.start.is_null()).then_some(bytes)
+        Some(unsafe { SharedBytes::new(part.start.wrapping_add(at), len) })
     }
 
     /// Returns the part of a rank, and how far in it a displacement is; `None` if so many bytes do not lie inside.
@@ -204,20 +206,16 @@ impl Direct {
         Some(brought.bytes(rank, (addr, len), gates))
     }
 
-    /// Begins an operation on a part in another process; `None` if it is not there, or too long, or if it does not lie
-    /// inside.
+    /// Begins a short operation on a part in another process, which [`Direct::finish_batch`] ends. Returns whether it did:
+    /// it is short, it lies inside of the part, and that is in another process.
     #[inline(never)]
-    pub fn begin_short(
-        &self,
-        rank: u32,
-        displacement: i64,
-        operation: Short,
-    ) -> Option<Result<(), Error>> {
+    pub fn begin_short(&self, rank: u32, displacement: i64, operation: Short) -> Option<()> {
         let (part, at) = self.inside(rank, displacement, operation.len())?;
         let addr = part.addr.wrapping_add(at as u64);
         let may_be_gathered = operation.is_short_at(addr);
         let remote = self.remote(rank, addr, operation.len()).filter(|_| may_be_gathered)?;
-        Some(remote.begin(operation))
+        remote.begin(operation);
+        Some(())
     }
 
     /// Carries out what was gathered for a rank (WQ2).
@@ -225,19 +223,25 @@ impl Direct {
     /// # Errors
     /// The first one since the last call.
     #[inline]
-    pub fn end_batch(&self, rank: u32) -> Result<(), Error> {
-        if self.is_remote(rank) { self.end_remote_batch(rank) } else { Ok(()) }
+    pub fn finish_batch(&self, rank: u32) -> Result<(), Error> {
+        if self.is_remote(rank) { self.finish_remote_batch(rank) } else { Ok(()) }
     }
 
     #[inline(never)]
-    fn end_remote_batch(&self, rank: u32) -> Result<(), Error> {
+    fn finish_remote_batch(&self, rank: u32) -> Result<(), Error> {
+        if self.memory.is_fork() {
+            // The error of the call that follows says so.
+            return Ok(());
+        }
         self.remote(rank, 0, 0).map_or(Ok(()), Remote::finish_batch)
     }
 
-    /// Carries out what was gathered for all ranks, like [`Direct::end_batch`].
-    pub fn end_batches(&self) -> Result<(), Error> {
+    /// Carries out what was gathered for all ranks, like [`Direct::finish_batch`].
+    pub fn finish_batches(&self) -> Result<(), Error> {
         match self.brought {
-            Some(_) => first_error((0..self.parts.len() as u32).map(|rank| self.end_batch(rank))),
+            Some(_) => {
+                first_error((0..self.parts.len() as u32).map(|rank| self.finish_batch(rank)))
+            }
             None => Ok(()),
         }
     }
@@ -249,7 +253,7 @@ impl Direct {
         };
         self.gated(brought.rank()).gate.close();
         for rank in (0..self.parts.len() as u32).filter(|rank| *rank != brought.rank()) {
-            while self.gated(rank).gate.is_writing() && brought.reaches(rank) {
+            while self.gated(rank).gate.is_writing() && !brought.is_gone(rank) {
                 std::thread::yield_now();
             }
         }
@@ -390,7 +394,8 @@ impl Inner {
     }
 
     /// Changes the number at a displacement of a rank, or leaves it if `change` returns `None`, and gets what was
-    /// there, like [`Inner::carry_out_at`]. `None` if it does not lie inside of the rank's part.
+    /// there, like [`Inner::carry_out_at`]. `None` if it does not lie inside of the rank's
+    /// part, or in another process.
     #[inline(always)]
     pub(super) fn change_number<const BYTES: usize>(
         &self,

@@ -5,7 +5,8 @@
 //!   *serialiser*, which it has while it updates elements. A thread takes one by a compare-exchange from 0 to its rank + 1
 //!   (Acquire) and gives it back by a store of 0 (Release). So all that the last owner stored is visible to the next one,
 //!   whose stores come after. Nobody waits for anything else while he has one: they are taken for some hundred
-//!   nanoseconds, and again for the next piece of a long update.
+//!   nanoseconds, and again for the next piece of a long update. Updates of memory of other processes take the serialiser
+//!   for two copies by the system, of up to 64 KiB, or of the whole if the elements are no block.
 //! - WG2: the state of the lock is read and written only with the gate, so its words are plain values in atomics.
 //! - WG3: a lock is granted in the order in which ranks asked for it, as in [`super::locks`]. Whoever gives it back grants
 //!   it to those whose turn has come, and tells them by a message. A rank asks at most once at a time, so the queue has
@@ -19,7 +20,7 @@
 //! - WG6: ranks that write into memory of other processes, which programs have brought, each have a count of their writes
 //!   under way, and a word that closes their own memory. A rank adds 1 to its count before it looks whether the target is
 //!   closed, and takes it away after the write. One that closes its memory looks afterwards at the counts, until it has
-//!   seen each at 0. All four are in one order (SeqCst), so a write that a count does not show finds the memory closed.
+//!   seen each at 0. The count, the word and the looks at both are in one order (SeqCst), so a write that a count does not show finds the memory closed.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 

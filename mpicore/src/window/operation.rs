@@ -97,21 +97,21 @@ impl Target<'_> {
 }
 
 impl Window {
-    /// Writes bytes to the window of a rank, at a displacement in its units, by the short path: into mapped memory, in an
-    /// epoch that is open. Returns whether it did. Otherwise [`Window::put`] decides what to do.
+    /// Writes bytes to the window of a rank, at a displacement in its units, by the short path: into memory that this rank
+    /// accesses itself, in an epoch that is open. Returns whether it has begun, as by [`Window::put`], which otherwise
+    /// decides what to do.
     #[inline]
     pub fn put_plain(&self, from: SendRegion, rank: u32, displacement: i64) -> bool {
-        let Some(direct) = &self.0.direct else { return false };
-        self.0.open.admits(rank)
-            && (direct.store(from, rank, displacement)
-                || direct.is_remote(rank)
-                    && matches!(
-                        direct.begin_short(rank, displacement, Short::Put(from)),
-                        Some(Ok(()))
-                    ))
+        let Some(direct) = self.0.direct.as_ref().filter(|_| self.0.open.admits(rank)) else {
+            return false;
+        };
+        match direct.is_remote(rank) {
+            false => direct.store(from, rank, displacement),
+            true => direct.begin_short(rank, displacement, Short::Put(from)).is_some(),
+        }
     }
 
-    /// Reads bytes like [`Window::put_plain`].
+    /// Reads bytes like [`Window::put_plain`]. They are there when those of [`Window::get`] are.
     #[inline]
     pub fn get_plain(&self, into: RecvRegion, rank: u32, displacement: i64) -> bool {
         let Some(direct) = &self.0.direct else { return false };
@@ -120,9 +120,7 @@ impl Window {
         }
         match direct.is_remote(rank) {
             false => direct.load(into, rank, displacement),
-            true => {
-                matches!(direct.begin_short(rank, displacement, Short::Get(into)), Some(Ok(())))
-            }
+            true => direct.begin_short(rank, displacement, Short::Get(into)).is_some(),
         }
     }
 
@@ -142,7 +140,7 @@ impl Window {
         let to = (rank, displacement);
         if direct.is_remote(rank) {
             let from = from.filter(|_| into.is_none())?;
-            return direct.begin_short(rank, displacement, Short::Update(update, from));
+            return direct.begin_short(rank, displacement, Short::Update(update, from)).map(Ok);
         }
         match len {
             4 => return self.combine_number::<4>(direct, to, update, (from, into)),

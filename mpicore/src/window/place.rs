@@ -4,7 +4,8 @@
 //!   processes, and of several threads of this one, if programs do not order them. They get or leave any of the values
 //!   then, as MPI says (MPI-4.1 section 12.7), and are no data race (SB1 of the transport). Long data of messages
 //!   are copied by the device, apart from all that meets them (WM2).
-//! - WB2: bytes of another process are copied by the system, with the same result. Updates change copies of them.
+//! - WB2: bytes of another process are copied by the system, which promises nothing for elements that its process
+//!   reads or writes meanwhile. Updates change copies of them.
 
 #![expect(unsafe_code, reason = "borrows operands")]
 
@@ -100,7 +101,7 @@ const SMALL: usize = 64;
 /// The most bytes that are updated, or copied through memory of this call, at once.
 const LARGE: usize = 4096;
 
-/// The same for updates of memory of another process, of which each takes two system calls.
+/// The same for memory of another process, of which each copy is a system call.
 const LARGE_THERE: usize = 64 << 10;
 
 impl<'m> Place<'m> {
@@ -159,8 +160,17 @@ impl<'m> Place<'m> {
 
     /// Calls `copy` for each part of the bytes, with where it begins and a buffer of its length.
     fn in_pieces(&self, mut copy: impl FnMut(usize, &mut [u8]) -> Accessed) -> Accessed {
-        let (len, mut room) = (self.shape.size(), [0; LARGE]);
-        (0..len).step_by(LARGE).try_for_each(|at| copy(at, &mut room[..LARGE.min(len - at)]))
+        let (len, mut room, mut more) = (self.shape.size(), [0; LARGE], Vec::new());
+        let room = match self.bytes {
+            Bytes::There(_) if len > LARGE => {
+                more.try_reserve_exact(LARGE_THERE.min(len)).map_err(|_| Fault::Refused)?;
+                more.resize(LARGE_THERE.min(len), 0);
+                &mut more[..]
+            }
+            _ => &mut room[..],
+        };
+        let most = room.len();
+        (0..len).step_by(most).try_for_each(|at| copy(at, &mut room[..most.min(len - at)]))
     }
 
     /// Returns a copy of the bytes. There may be no memory for it, since a layout may name bytes many times.

@@ -7,6 +7,8 @@
 //!   So a rank whose program may free the memory, although others do not know, forbids it before (WG6).
 //! - WR3: a rank's own part is memory of this process (WB1).
 
+#![expect(unsafe_code, reason = "memory that ranks let others write")]
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -47,7 +49,7 @@ pub(super) struct Remote<'m> {
 }
 
 /// The most blocks of a layout that one call copies.
-const BLOCKS: usize = 512;
+const MOST: usize = 512;
 
 impl Brought {
     /// Returns the way to the memory of all ranks, if this rank has one: it can read and write all others, and its own
@@ -82,9 +84,9 @@ impl Brought {
         self.own.as_mut_ptr()
     }
 
-    /// Returns whether the process of a rank can still be read and written.
-    pub fn reaches(&self, rank: u32) -> bool {
-        self.way.memory.reaches(self.way.tasks[rank as usize])
+    /// Returns whether the process of a rank has ended, so that it writes nowhere.
+    pub fn is_gone(&self, rank: u32) -> bool {
+        self.way.memory.has_ended(self.way.tasks[rank as usize])
     }
 
     /// Returns bytes of another rank of the window, from an address there on. The gates are those of this rank and of that
@@ -115,9 +117,9 @@ impl Remote<'_> {
         self.addr
     }
 
-    /// Begins an operation on these bytes, which may be gathered with others.
-    pub fn begin(self, operation: Short) -> Result<(), Error> {
-        self.brought.batches.begin(self, operation)
+    /// Begins an operation on these bytes, which may be gathered with others. [`Remote::finish_batch`] tells what fails.
+    pub fn begin(self, operation: Short) {
+        self.brought.batches.begin(self, operation);
     }
 
     /// Carries out what was gathered for the rank. What fails is told by [`Remote::finish_batch`].
@@ -135,8 +137,8 @@ impl Remote<'_> {
         let [_, target] = self.gates;
         let lives = |rank| {
             let task = self.brought.way.tasks.get(rank as usize);
-            match task.filter(|task| !self.brought.way.memory.reaches(**task)) {
-                Some(task) => Err(self.failed(AdapterError::PeerLost { task: *task })),
+            match task.filter(|task| self.brought.way.memory.has_ended(**task)) {
+                Some(task) => Err(lost(*task)),
                 None => Ok(()),
             }
         };
@@ -163,7 +165,7 @@ impl Remote<'_> {
         mut into: RecvPart<'_>,
     ) -> Result<(), Error> {
         let (len, mut done) = (into.len(), 0);
-        self.each_blocks(layout, origin, (at, len), |blocks, len| {
+        self.each_copy(layout, origin, (at, len), |blocks, len| {
             let outcome = self.read(blocks, into.part(done, len));
             done += len;
             outcome
@@ -178,15 +180,15 @@ impl Remote<'_> {
         from: ForeignBytes<'_>,
     ) -> Result<(), Error> {
         let mut done = 0;
-        self.each_blocks(layout, origin, (at, from.len()), |blocks, len| {
+        self.each_copy(layout, origin, (at, from.len()), |blocks, len| {
             let outcome = self.write(blocks, from.part(done, len));
             done += len;
             outcome
         })
     }
 
-    /// Calls `copy` with blocks of a layout, and how many bytes they are.
-    fn each_blocks(
+    /// Calls `copy` with blocks of a layout, so many that one call copies, and how many bytes they are, until all were given.
+    fn each_copy(
         &self,
         layout: &Layout,
         origin: isize,
@@ -198,7 +200,7 @@ impl Remote<'_> {
             let addr = self.addr.wrapping_add_signed((origin + by) as i64);
             blocks.push(PeerBytes { addr, len });
             bytes += len;
-            if blocks.len() == BLOCKS {
+            if blocks.len() == MOST {
                 outcome = copy(&blocks, bytes);
                 blocks.clear();
                 bytes = 0;
@@ -222,21 +224,26 @@ impl Remote<'_> {
         let task = self.brought.way.tasks[self.rank as usize];
         let [own, target] = self.gates;
         let Some(_writing) = own.begin_write(target) else {
-            return Err(WindowError::Withdrawn { rank: self.rank }.into());
+            return Err(WindowError::Access { rank: self.rank, errno: libc::EFAULT }.into());
         };
-        self.brought.way.memory.write(task, to, from).map_err(|error| self.failed(error))
+        // SAFETY: WM1: the owner lets others write the bytes of its part, in which these lie, until it closes it (WR2).
+        let written = unsafe { self.brought.way.memory.write(task, to, from) };
+        written.map_err(|error| self.failed(error))
     }
 
     #[cold]
     fn failed(&self, error: AdapterError) -> Error {
         match error {
-            // EFAULT: the memory is not there.
-            AdapterError::AccessFailed { ref reason, .. }
-                if reason.raw_os_error() == Some(libc::EFAULT) =>
-            {
-                WindowError::Withdrawn { rank: self.rank }.into()
+            AdapterError::AccessFailed { reason, .. } => {
+                let errno = reason.raw_os_error().unwrap_or(libc::EACCES);
+                WindowError::Access { rank: self.rank, errno }.into()
             }
             error => mpjdev::Error::from(LapiError::from(error)).into(),
         }
     }
+}
+
+#[cold]
+fn lost(task: u32) -> Error {
+    mpjdev::Error::from(LapiError::from(AdapterError::PeerLost { task })).into()
 }

@@ -92,7 +92,7 @@ impl Window {
             self.0.post(*rank, message)?;
         }
         if let Some(direct) = &self.0.direct {
-            let ended = direct.end_batches();
+            let ended = direct.finish_batches();
             let signal = |rank| self.0.signal(direct, rank, Signal::Complete);
             return ended.and(targets.into_iter().try_for_each(signal));
         }
@@ -233,7 +233,7 @@ impl Window {
         self.0.forget(None);
         let asked = match (asked, &self.0.direct) {
             (Asked::All, Some(direct)) => {
-                let ended = direct.end_batches();
+                let ended = direct.finish_batches();
                 let unlock = |rank| self.0.unlock_directly(direct, rank);
                 return ended.and(first_error(self.all().map(unlock)));
             }
@@ -258,7 +258,7 @@ impl Window {
     pub fn flush(&self, rank: Option<u32>) -> Result<(), Error> {
         if let (Some(direct), Some(rank)) = (&self.0.direct, rank) {
             if direct.has(rank) && self.0.open.is_locked(rank) {
-                direct.end_batch(rank)?;
+                direct.finish_batch(rank)?;
                 return self.0.order_memory();
             }
         }
@@ -300,7 +300,7 @@ impl Window {
         let settled = match &self.0.direct {
             // DW3. A program may poll the memory until messages of its own have left.
             Some(direct) => {
-                let ended = first_error(ranks.map(|rank| direct.end_batch(rank)));
+                let ended = first_error(ranks.map(|rank| direct.finish_batch(rank)));
                 ended.and(self.0.progress_sometimes())
             }
             None => first_error(ranks.map(|rank| self.0.wait_locally(Call::WinFlush, rank))),
@@ -405,7 +405,7 @@ impl Inner {
 
     /// Ends the operations on a rank, and gives its lock back, also if they have failed.
     fn end_lock(&self, direct: &Direct, rank: u32) -> Result<(), Error> {
-        if let Err(why) = direct.end_batch(rank) {
+        if let Err(why) = direct.finish_batch(rank) {
             let _ = self.unlock_directly(direct, rank);
             return Err(why);
         }
@@ -427,7 +427,7 @@ impl Inner {
         Ok(number)
     }
 
-    /// Flushes mapped memory (DW3).
+    /// Orders accesses to memory before and after a flush (DW3).
     fn order_memory(&self) -> Result<(), Error> {
         fence(Ordering::SeqCst);
         self.progress_sometimes()
@@ -436,7 +436,7 @@ impl Inner {
     /// Waits until all operations on the windows of these ranks have been carried out.
     fn flush(&self, call: Call, ranks: impl IntoIterator<Item = u32>) -> Result<(), Error> {
         if let Some(direct) = &self.direct {
-            let ended = first_error(ranks.into_iter().map(|rank| direct.end_batch(rank)));
+            let ended = first_error(ranks.into_iter().map(|rank| direct.finish_batch(rank)));
             return ended.and(self.order_memory());
         }
         let mut asked = Vec::new();

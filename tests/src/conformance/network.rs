@@ -1,10 +1,13 @@
 //! How ranks that are threads are connected.
 
+use std::thread;
+
 use mpj_doubles::channels::{self, Cards};
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
 use mpj_doubles::hosts;
 use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::AdapterError;
+use transport_lapi::adapters::shm::{GetMode, ShmAdapter, create_segment};
 use transport_lapi::wireup;
 
 /// How ranks that are threads are connected.
@@ -12,6 +15,9 @@ use transport_lapi::wireup;
 pub enum Network {
     /// By a segment, as in programs.
     Segment,
+    /// By a segment that each rank has mapped for itself, as if it were a process: ranks read and write memory of each other
+    /// by the system.
+    Mapped,
     /// By channels, which stand for a network: ranks share no memory, bodies are read later, and there is seldom room.
     Channels,
     /// Likewise, and the network accesses registered memory without its rank; operations are often refused,
@@ -33,6 +39,7 @@ impl Network {
     pub fn adapters(self, ranks: usize, contexts: usize) -> Vec<Vec<AnyAdapter>> {
         let made = match self {
             Self::Segment => wireup::in_process(ranks, contexts),
+            Self::Mapped => Self::mapped(ranks, contexts),
             Self::Channels => Self::channels(ranks, contexts, Cards::Frames, FaultPlan::NONE),
             Self::OneSided => {
                 Self::channels(ranks, contexts, Cards::OneSided, FaultPlan::ONE_SIDED)
@@ -42,6 +49,23 @@ impl Network {
             Self::DealtHosts => Self::hosts(ranks, contexts, |rank| rank % 3),
         };
         made.expect("a job of threads")
+    }
+
+    fn mapped(ranks: usize, contexts: usize) -> Result<Vec<Vec<AnyAdapter>>, AdapterError> {
+        let segment = create_segment("ranks", ranks, contexts)?;
+        let attach = |task| {
+            let fd = segment.try_clone().expect("there are descriptors");
+            ShmAdapter::attach_contexts(fd, task as u32, ranks, contexts, GetMode::Auto)
+        };
+        let attached = thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..ranks).map(|task| scope.spawn(move || attach(task))).collect();
+            let join =
+                |thread: thread::ScopedJoinHandle<'_, _>| thread.join().expect("it attaches");
+            threads.into_iter().map(join).collect::<Result<Vec<_>, AdapterError>>()
+        })?;
+        let any = |rank: Vec<ShmAdapter>| rank.into_iter().map(AnyAdapter::from).collect();
+        Ok(attached.into_iter().map(any).collect())
     }
 
     fn hosts(

@@ -180,10 +180,6 @@ struct Combination {
 }
 
 impl Combination {
-    fn sum(value: u64) -> Self {
-        Self { op: Some(Predefined::Sum), value, compare: 0, after: 0, is_narrow: false }
-    }
-
     /// Draws one.
     fn of(dice: &mut Numbers, was: u64) -> Self {
         let value = dice.below(1000) as u64;
@@ -234,8 +230,8 @@ fn get_each(
     (fetched, sink): (Fetched, Sink),
 ) -> Operation {
     Box::new(move |window| {
-        let shortly = || places.iter().map(|place| window.get_shortly(target, *place)).collect();
-        match is_short.then(shortly).flatten() {
+        let numbers = if is_short { window.get_shortly(target, &places)? } else { None };
+        match numbers {
             Some(numbers) => fetched.note(numbers),
             None => window.get(sink, window.at(target, 0, 1, &list))?,
         }
@@ -246,8 +242,7 @@ fn get_each(
 /// Adds to a number of a target.
 fn add((target, is_short): (u32, bool), place: usize, more: u64) -> Operation {
     Box::new(move |window| {
-        let sum = Combination::sum(more);
-        if is_short && window.combine_shortly(target, place, sum)?.is_some() {
+        if is_short && window.add_shortly(target, place, more)? {
             return Ok(());
         }
         window.on_number(target, place, |here| {

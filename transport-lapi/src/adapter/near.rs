@@ -1,6 +1,8 @@
 //! Memory of other tasks of this host, which a task reads and writes alone, at addresses that its owner has told it: not
 //! memory that was registered for an operation, and without a ticket.
 
+#![expect(unsafe_code, reason = "memory of others is written")]
+
 use crate::adapter::{AdapterError, TaskId};
 use crate::memory::region::{ForeignBytes, PeerBytes, RecvPart};
 
@@ -9,9 +11,12 @@ use crate::memory::region::{ForeignBytes, PeerBytes, RecvPart};
 /// The owner takes no part in the copies, and they may meet its own accesses: whoever tells an address says when others
 /// may use it. A bad address is an error.
 pub trait PeerMemory: Send + Sync {
-    /// Returns whether this task can read and write the memory of a task, and nobody else can get the place of that
-    /// task's process meanwhile. It tries to read something there.
+    /// Returns whether this task can read and write the memory of a task now, and the number of that task's process is not
+    /// used again while the job lasts. It tries to read something there.
     fn reaches(&self, task: TaskId) -> bool;
+
+    /// Returns whether the process of a task has ended, with all its threads.
+    fn has_ended(&self, task: TaskId) -> bool;
 
     /// Fills `into` with these bytes of a task, one after the other. They are at least as many as there is room for.
     ///
@@ -29,7 +34,10 @@ pub trait PeerMemory: Send + Sync {
     ///
     /// # Errors
     /// As [`PeerMemory::read`].
-    fn write(
+    ///
+    /// # Safety
+    /// Whoever owns the bytes lets this task write them now. Its process may be this one.
+    unsafe fn write(
         &self,
         task: TaskId,
         to: &[PeerBytes],

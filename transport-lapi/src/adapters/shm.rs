@@ -11,6 +11,8 @@
 //!
 //! `peer.rs` reads and writes the memory of another process, and finds out whether it is gone.
 
+#![expect(unsafe_code, reason = "memory of others is written")]
+
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -284,6 +286,10 @@ impl PeerMemory for Processes {
         self.kind().is_some() && self.peers.of(task).is_ok_and(Peer::is_reached)
     }
 
+    fn has_ended(&self, task: TaskId) -> bool {
+        self.peers.of(task).is_ok_and(Peer::is_gone)
+    }
+
     fn read(
         &self,
         task: TaskId,
@@ -293,13 +299,14 @@ impl PeerMemory for Processes {
         self.peers.of(task)?.read_bytes(task, from, &into)
     }
 
-    fn write(
+    unsafe fn write(
         &self,
         task: TaskId,
         to: &[PeerBytes],
         from: ForeignBytes<'_>,
     ) -> Result<(), AdapterError> {
-        self.peers.of(task)?.write_bytes(task, to, from)
+        // SAFETY: the caller's promise.
+        unsafe { self.peers.of(task)?.write_bytes(task, to, from) }
     }
 }
 

@@ -43,13 +43,20 @@ pub(crate) fn read_bytes(pid: i32, from: &[PeerBytes], into: &RecvPart<'_>) -> i
 }
 
 /// Writes `from` to these bytes of process `pid`, which are at least as many.
-pub(crate) fn write_bytes(pid: i32, to: &[PeerBytes], from: ForeignBytes<'_>) -> io::Result<()> {
+///
+/// # Safety
+/// Whoever owns the bytes there lets this process write them now.
+pub(crate) unsafe fn write_bytes(
+    pid: i32,
+    to: &[PeerBytes],
+    from: ForeignBytes<'_>,
+) -> io::Result<()> {
     in_vectors(to, from.len(), |remote, done| {
         let start = from.as_ptr().cast_mut().wrapping_add(done);
         let local = libc::iovec { iov_base: start.cast(), iov_len: from.len() - done };
         let (remote, count) = (remote.as_ptr(), remote.len() as libc::c_ulong);
-        // SAFETY: `from` is readable (G3 of `crate::memory::region`), and SC1. The process that owns the bytes has said
-        // when they may be written; the vectors last as long as the call.
+        // SAFETY: `from` is readable (G3 of `crate::memory::region`), and SC1; the caller's promise; the vectors last as
+        // long as the call.
         unsafe { libc::process_vm_writev(pid, &local, 1, remote, count, 0) }
     })
 }

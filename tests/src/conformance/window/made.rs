@@ -5,7 +5,7 @@
 use std::ops::Deref;
 
 use mpicore::datatype::Datatype;
-use mpicore::op::ElementKind;
+use mpicore::op::{ElementKind, Predefined};
 use mpicore::{Communicator, Error, Target, Window};
 use mpjdev::{RecvRegion, SendRegion};
 
@@ -71,17 +71,31 @@ impl Made {
 
     /// Writes a number of a rank by the short path, if the window has one here.
     pub fn put_shortly(&self, rank: u32, place: usize, value: u64) -> bool {
-        // SAFETY: G1: the number stays until the call has returned, and the short path keeps nothing.
+        // SAFETY: G1: the number stays until the call has returned, and the short path keeps nothing but copies.
         let from = unsafe { SendRegion::new((&raw const value).cast(), 8) };
         self.put_plain(from, rank, self.displacement(rank, place as i64))
     }
 
-    /// Reads a number of a rank by the short path, if the window has one here.
-    pub fn get_shortly(&self, rank: u32, place: usize) -> Option<u64> {
-        let mut value = u64::MAX;
-        // SAFETY: G2: as in `put_shortly`.
-        let into = unsafe { RecvRegion::new((&raw mut value).cast(), 8) };
-        self.get_plain(into, rank, self.displacement(rank, place as i64)).then_some(value)
+    /// Reads numbers of a rank by the short path, if the window has one here.
+    pub fn get_shortly(&self, rank: u32, places: &[usize]) -> Result<Option<Vec<u64>>, Error> {
+        let mut values = vec![u64::MAX; places.len()];
+        let mut get = |(place, value): (&usize, &mut u64)| {
+            // SAFETY: G2: the number stays until it is there, and nobody else uses it.
+            let into = unsafe { RecvRegion::new((&raw mut *value).cast(), 8) };
+            self.get_plain(into, rank, self.displacement(rank, *place as i64))
+        };
+        let begun = places.iter().zip(&mut values).map(&mut get).filter(|begun| *begun).count();
+        self.settle_local(Some(rank))?;
+        Ok((begun == places.len()).then_some(values))
+    }
+
+    /// Adds to a number of a rank by the short path. Returns whether the window has one here.
+    pub fn add_shortly(&self, rank: u32, place: usize, more: u64) -> Result<bool, Error> {
+        // SAFETY: G1: as in `put_shortly`.
+        let from = unsafe { SendRegion::new((&raw const more).cast(), 8) };
+        let (how, here) =
+            ((Predefined::Sum, ElementKind::U64), self.displacement(rank, place as i64));
+        Ok(self.combine_plain((Some(from), None), how, rank, here).transpose()?.is_some())
     }
 
     /// Makes an operation of the accumulate family by the short path, if the window has one here. Returns what was there.

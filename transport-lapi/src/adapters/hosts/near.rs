@@ -1,6 +1,8 @@
 //! The memory of the tasks of this host, in a job on several hosts: that of the local adapter, whose tasks have other
 //! numbers (HA2).
 
+#![expect(unsafe_code, reason = "memory of others is written")]
+
 use std::sync::Arc;
 
 use super::globally;
@@ -18,14 +20,19 @@ pub(super) struct HostMemory {
 
 impl HostMemory {
     fn place(&self, task: TaskId) -> Result<TaskId, AdapterError> {
-        // What is elsewhere is not there for this task.
-        self.table.local_place(task).ok_or(AdapterError::PeerLost { task })
+        let reason = std::io::ErrorKind::Unsupported.into();
+        let elsewhere = AdapterError::AccessFailed { target: task, len: 0, reason };
+        self.table.local_place(task).ok_or(elsewhere)
     }
 }
 
 impl PeerMemory for HostMemory {
     fn reaches(&self, task: TaskId) -> bool {
         self.table.local_place(task).is_some_and(|place| self.inner.reaches(place))
+    }
+
+    fn has_ended(&self, task: TaskId) -> bool {
+        self.table.local_place(task).is_some_and(|place| self.inner.has_ended(place))
     }
 
     fn read(
@@ -38,13 +45,15 @@ impl PeerMemory for HostMemory {
         read.map_err(|error| globally(&self.here, error))
     }
 
-    fn write(
+    unsafe fn write(
         &self,
         task: TaskId,
         to: &[PeerBytes],
         from: ForeignBytes<'_>,
     ) -> Result<(), AdapterError> {
-        let written = self.inner.write(self.place(task)?, to, from);
+        let place = self.place(task)?;
+        // SAFETY: the caller's promise.
+        let written = unsafe { self.inner.write(place, to, from) };
         written.map_err(|error| globally(&self.here, error))
     }
 }

@@ -162,10 +162,13 @@ impl Peer {
         outcome
     }
 
-    /// Whether this process can be read, and keeps its number for as long as the job lasts (PE2), so that it may be
-    /// written, too.
+    /// Whether this process can be read and written, and keeps its number for as long as the job lasts (PE2). The kernel
+    /// asks for the same rights for both, but a filter may refuse one of the calls.
     pub(super) fn is_reached(&self) -> bool {
-        !self.may_be_reaped && matches!(self.cell.is_in(self.pid), Ok(true))
+        let writes_nothing = || process::process_vm_writev(self.pid, 0, SendRegion::EMPTY);
+        !self.may_be_reaped
+            && matches!(self.cell.is_in(self.pid), Ok(true))
+            && writes_nothing().is_ok()
     }
 
     /// Fills `into` with these bytes of this process, which [`Peer::is_reached`] was asked about. It is that of `task`.
@@ -180,13 +183,17 @@ impl Peer {
     }
 
     /// Writes `from` to these bytes of this process like [`Peer::read_bytes`].
-    pub(super) fn write_bytes(
+    ///
+    /// # Safety
+    /// As for [`crate::adapter::PeerMemory::write`].
+    pub(super) unsafe fn write_bytes(
         &self,
         task: TaskId,
         to: &[PeerBytes],
         from: ForeignBytes<'_>,
     ) -> Result<(), AdapterError> {
-        let written = process::write_bytes(self.pid, to, from);
+        // SAFETY: the caller's promise.
+        let written = unsafe { process::write_bytes(self.pid, to, from) };
         written.map_err(|reason| self.failed(task, from.len(), reason))
     }
 

@@ -417,15 +417,17 @@ fn blocks_of_another_task_are_copied_alone() {
     let start = there.as_mut_ptr().expose_provenance() as u64;
     let every_second = |word: u64| PeerBytes { addr: start + 16 * word, len: 8 };
     let blocks: Vec<_> = (0..1000).map(every_second).collect();
+    // SAFETY: the words are used by this test alone, and afterwards.
+    let write = |to: &[PeerBytes], from: &[u8]| unsafe {
+        memory.write(1, to, ForeignBytes::from_slice(from))
+    };
     let mut bytes = vec![0; 8000];
     memory.read(1, &blocks, RecvPart::of_slice(&mut bytes)).unwrap();
     let words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()));
     assert!(words.eq((0..1000).map(|word| 2 * word)));
     bytes.fill(0xff);
-    memory.write(1, &blocks, ForeignBytes::from_slice(&bytes[..7992])).unwrap();
-    memory
-        .write(1, &[PeerBytes { addr: start + 8, len: 8 }], ForeignBytes::from_slice(&[0; 8]))
-        .unwrap();
+    write(&blocks, &bytes[..7992]).unwrap();
+    write(&[PeerBytes { addr: start + 8, len: 8 }], &[0; 8]).unwrap();
     let there = std::hint::black_box(there);
     let expected = (0..2000).map(|word| match word {
         1 => 0,
@@ -437,7 +439,7 @@ fn blocks_of_another_task_are_copied_alone() {
     let nowhere = PeerBytes { addr: 8, len: 8 };
     for outcome in [
         memory.read(1, &[nowhere], RecvPart::of_slice(&mut bytes[..8])),
-        memory.write(1, &[blocks[0], nowhere], ForeignBytes::from_slice(&bytes[..16])),
+        write(&[blocks[0], nowhere], &bytes[..16]),
     ] {
         let error = outcome.unwrap_err();
         assert!(matches!(error, AdapterError::AccessFailed { target: 1, .. }), "{error}");
