@@ -172,6 +172,8 @@ impl State {
     pub fn answered(&mut self, origin: TaskId, number: u64, is_good: bool) {
         let waits = |one: &Operation| one.awaits_target && one.target == origin;
         match self.operations.get(number).is_some_and(waits) {
+            // The loss or the purge has ended it, after the answer had arrived.
+            false if self.collectives.lost.contains(&origin) => {}
             false => self.blame(origin, Violation::StrayAnswer { number }),
             true if is_good => self.end(number, Ok(())),
             true => self.end(number, Err(Error::Refused { task: origin })),
