@@ -258,7 +258,7 @@ impl Section<'_> {
             // What it did not want.
             self.session.state.collectives.inbox.drop_all(key);
         }
-        self.session.state.due.push_back((running.into_end(), result));
+        self.session.state.tell(running.into_end(), result);
     }
 
     fn blame_collective(&mut self, from: Endpoint, len: usize) {

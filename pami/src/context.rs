@@ -18,7 +18,7 @@ use transport_lapi::{LapiError, SessionGuard, TaskId};
 
 use crate::error::Error;
 use crate::geometry::Geometries;
-use crate::state::{Operation, State};
+use crate::state::{End, Operation, State};
 use crate::types::Endpoint;
 
 /// PAMI_SUCCESS or PAMI_EAGAIN, where both are answers and no errors.
@@ -241,7 +241,12 @@ impl Guard<'_> {
     /// goes on behind it.
     #[inline(always)]
     pub fn advance(&mut self, max: usize) -> Result<Outcome, Error> {
-        repeat(max, |turn| self.0.iterate(turn as u32))
+        for turn in 0..max {
+            if self.0.poll(turn as u32) {
+                return self.0.handle();
+            }
+        }
+        Ok(Outcome::Again)
     }
 
     /// [`Guard::advance`] of several contexts in turn (PAMI_Context_advancev).
@@ -264,6 +269,10 @@ pub struct Section<'a> {
 
 /// Iterations of an advance that find nothing, between two looks for lost tasks.
 const POLLS_PER_LOOK: u32 = 64;
+
+/// Frames that one look takes at most when the look before has found something. Otherwise it takes a single one: a lone
+/// message is handled before there is a look at what is behind it, which may have to wait for the origin.
+const MOST_FRAMES: usize = 64;
 
 impl Section<'_> {
     /// Returns the endpoint of this context.
@@ -328,7 +337,7 @@ impl Section<'_> {
         awaits_target: bool,
         on_end: Option<Callback>,
     ) -> Option<u64> {
-        let operation = Operation { target, awaits_target, on_end: on_end? };
+        let operation = Operation { target, awaits_target, on_end: End::Plain(on_end?) };
         Some(self.session.state.operations.insert(operation))
     }
 
@@ -345,13 +354,18 @@ impl Section<'_> {
         if numbers.iter().any(Option::is_some) { Ok(()) } else { Err(error) }
     }
 
-    /// One iteration of an advance, of which `turn` have found nothing before. It stores nothing then: a store would make the
-    /// next message come later.
+    /// Looks once for something to do, after `turn` looks that have found nothing. Returns whether there was something, of
+    /// which [`Section::handle`] does the rest. It stores nothing otherwise: a store would make the next message come later.
     #[inline(always)]
-    fn iterate(&mut self, turn: u32) -> Result<Outcome, Error> {
+    fn poll(&mut self, turn: u32) -> bool {
         let posted = self.core.posted[self.core.offset].count.load(Ordering::Relaxed);
         let posted = posted > 0 && self.run_posted(posted);
-        let progress = self.session.progress().unwrap_or_else(|cause| self.note(cause));
+        let frames = self.session.state.frames;
+        let progress = self.session.progress_up_to(frames);
+        let progress = progress.unwrap_or_else(|cause| self.note(cause));
+        if (progress == 0) != (frames == 1) {
+            self.session.state.frames = if progress == 0 { 1 } else { MOST_FRAMES };
+        }
         if progress == 0 && turn % POLLS_PER_LOOK == 0 {
             let looked = self.session.notice_losses().map(usize::from);
             looked.unwrap_or_else(|cause| self.note(cause));
@@ -359,15 +373,13 @@ impl Section<'_> {
         if !self.session.state.fences.is_empty() || !self.session.state.counted.is_empty() {
             self.look_for_ends();
         }
-        let State { arrived, due, first_error, .. } = &self.session.state;
-        if !arrived.is_empty() || !due.is_empty() || first_error.is_some() {
-            return self.handle();
-        }
-        if posted || progress > 0 {
-            return Ok(Outcome::Done);
+        let State { arrived, released, due, first_error, .. } = &self.session.state;
+        let is_left = !arrived.is_empty() || !released.is_empty() || !due.is_empty();
+        if posted || progress > 0 || is_left || first_error.is_some() {
+            return true;
         }
         self.session.polled_in_vain(turn.wrapping_add(1));
-        Ok(Outcome::Again)
+        false
     }
 
     /// Keeps an error, if it is the first one: what was done before it is handled first.
@@ -407,17 +419,18 @@ impl Section<'_> {
         called
     }
 
-    /// Calls the dispatch functions of what has arrived, and the callbacks of what has ended. Fails if something went wrong.
+    /// Deals with what a look has found: calls the dispatch functions of what has arrived, and the callbacks of what has
+    /// ended. Fails if something went wrong.
     #[inline(never)]
     fn handle(&mut self) -> Result<Outcome, Error> {
-        for _ in 0..self.session.state.arrived.len() {
-            let Some(entry) = self.session.state.arrived.pop_front() else { break };
-            self.deliver(entry);
+        let State { arrived, released, .. } = &self.session.state;
+        if !arrived.is_empty() || !released.is_empty() {
+            self.take_packets();
         }
         // Callbacks may end further operations: these are for the next iteration, so that it comes.
         for _ in 0..self.session.state.due.len() {
-            let Some((callback, result)) = self.session.state.due.pop_front() else { break };
-            let called = self.calling(|section| callback(section, result));
+            let Some((end, result)) = self.session.state.due.pop_front() else { break };
+            let called = self.calling(|section| end.call(section, result));
             called.unwrap_or_else(|panic| resume_unwind(panic));
         }
         self.session.state.first_error.take().map_or(Ok(Outcome::Done), Err)
@@ -449,7 +462,7 @@ impl Section<'_> {
             fence.awaited.retain(|number| operations.get(*number).is_some());
             match fenced {
                 Ok(is_over) if !is_over || was_awaiting => fences.push(fence),
-                fenced => due.push_back((fence.on_done, fenced.map(|_| ()))),
+                fenced => due.push_back((End::Plain(fence.on_done), fenced.map(|_| ()))),
             }
         }
     }

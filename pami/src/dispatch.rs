@@ -4,12 +4,12 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use transport_lapi::{ForeignBytes, Sink};
+use transport_lapi::{ForeignBytes, Sink, TaskId};
 
 use crate::context::{Callback, Section, both};
 use crate::error::{Error, Violation};
-use crate::packet::{Data, Parts};
-use crate::state::{Entry, at_end};
+use crate::packet::{Data, Head, Packet, Parts, place};
+use crate::state::{Arrived, Packets, at_end};
 use crate::types::{Endpoint, Hint, Hints, Setting, data_sink};
 use crate::{MAX_DISPATCH, RECV_IMMEDIATE_MAX};
 
@@ -109,10 +109,7 @@ impl Section<'_> {
         }
         let state = &mut self.session.state;
         state.dispatches[id] = Some(Dispatch { hints, function: Some(Box::new(function)) });
-        let is_due = |entry: &Entry| usize::from(entry.head.dispatch) == id;
-        let (due, early): (Vec<_>, _) = state.early.drain(..).partition(is_due);
-        state.early = early;
-        due.into_iter().rev().for_each(|entry| state.arrived.push_front(entry));
+        state.release();
         Ok(())
     }
 
@@ -121,49 +118,73 @@ impl Section<'_> {
         check_id(id).and_then(|()| self.hints_of(id)).is_ok()
     }
 
-    /// Calls the dispatch function of a message.
+    /// Deals with the packets that have arrived: calls the dispatch functions of messages, and ends what was answered.
     #[inline]
-    pub(crate) fn deliver(&mut self, entry: Entry) {
-        match self.try_deliver(&entry) {
-            Ok(()) => self.session.state.recycle(entry),
-            Err(violation) => self.refuse(entry, violation),
+    pub(crate) fn take_packets(&mut self) {
+        let mut packets = std::mem::take(&mut self.session.state.arrived);
+        if !self.session.state.released.is_empty() {
+            self.go_before(&mut packets);
         }
+        while let Some(packet) = packets.next() {
+            let taken = self.take_packet(packet);
+            if taken.is_err() || !self.session.state.released.is_empty() {
+                self.go_before(&mut packets);
+            }
+            if let Err(panic) = taken {
+                self.session.state.released = packets;
+                resume_unwind(panic);
+            }
+        }
+        self.session.state.arrived.recycle(packets);
     }
 
-    /// Keeps a message whose dispatch is not set, or drops one that breaks the protocol.
+    /// Puts the packets that are released before these.
     #[cold]
-    #[inline(never)]
-    fn refuse(&mut self, entry: Entry, violation: Option<Violation>) {
-        let Some(violation) = violation else {
-            return self.session.state.early.push(entry);
-        };
-        let origin = entry.from.task();
-        self.session.state.blame(origin, violation);
-        if let Ok(Some(number)) = entry.head.split(entry.bytes()).map(|parts| parts.answer) {
-            self.answer(origin, number, false);
-        }
-        self.session.state.recycle(entry);
+    fn go_before(&mut self, packets: &mut Packets) {
+        let mut all = std::mem::take(&mut self.session.state.released);
+        all.append(packets);
+        *packets = all;
     }
 
-    /// Fails if the message is refused, with nothing if its dispatch is not set.
+    /// Deals with a packet. Fails if a dispatch function has panicked.
     #[inline]
-    fn try_deliver(&mut self, entry: &Entry) -> Result<(), Option<Violation>> {
-        let id = entry.head.dispatch;
-        let state = &mut self.session.state;
-        let parts = entry.head.split(entry.bytes()).map_err(Some)?;
-        let Some(dispatch) = &mut state.dispatches[usize::from(id)] else {
-            let is_full = state.early.len() >= MOST_EARLY;
-            return Err(is_full.then_some(Violation::Early { id }));
+    fn take_packet(&mut self, packet: Arrived<'_>) -> std::thread::Result<()> {
+        let Arrived { origin, word, bytes } = packet;
+        match Packet::decode(word) {
+            Ok(Packet::Message(head)) => match head.split(bytes) {
+                Ok(parts) => return self.deliver(packet, head, parts),
+                Err(violation) => self.session.state.blame(origin, violation),
+            },
+            Ok(Packet::Answer { number, is_good }) => {
+                self.session.state.answered(origin, number, is_good);
+            }
+            Err(violation) => self.session.state.blame(origin, violation),
+        }
+        Ok(())
+    }
+
+    /// Calls the dispatch function of a message. One whose dispatch is not set is kept, one that breaks the protocol is
+    /// dropped.
+    #[inline]
+    fn deliver(
+        &mut self,
+        packet: Arrived<'_>,
+        head: Head,
+        parts: Parts<'_>,
+    ) -> std::thread::Result<()> {
+        let id = head.dispatch;
+        let Some(dispatch) = &mut self.session.state.dispatches[usize::from(id)] else {
+            return self.keep(packet, id, parts.answer);
         };
-        if dispatch.hints != entry.head.hints {
-            return Err(Some(Violation::Hints { id }));
+        if dispatch.hints != head.hints {
+            return self.refuse(packet.origin, parts.answer, Violation::Hints { id });
         }
         let mut is_immediate = matches!(parts.data, Data::Here(_));
         if dispatch.hints != Hints::default() {
             let setting = dispatch.hints.get(Hint::RecvImmediate);
             let len = parts.len().saturating_add(parts.header.len());
             if setting == Setting::Enable && !(is_immediate && len <= RECV_IMMEDIATE_MAX) {
-                return Err(Some(Violation::TooLong { id, len }));
+                return self.refuse(packet.origin, parts.answer, Violation::TooLong { id, len });
             }
             is_immediate &= setting != Setting::Disable;
         }
@@ -173,16 +194,47 @@ impl Section<'_> {
             Data::Here(bytes) if is_immediate => Arriving::Immediate(bytes),
             _ => Arriving::Asynchronous(Asynchronous { len: parts.len(), receive: &mut receive }),
         };
-        let message = Message { origin: entry.from, header: parts.header, data };
+        let origin = Endpoint::new(packet.origin, head.offset.into());
+        let message = Message { origin, header: parts.header, data };
         let called = self.calling(|section| function(section, message));
         if let Some(dispatch) = &mut self.session.state.dispatches[usize::from(id)] {
             // Unless it has set another one.
             dispatch.function.get_or_insert(function);
         }
-        if receive.is_some() || parts.answer.is_some() {
-            self.receive(entry.from, receive, parts);
+        match (receive, parts.answer) {
+            (None, None) => {}
+            (receive, _) => self.receive(packet.origin, receive, parts),
         }
-        called.unwrap_or_else(|panic| resume_unwind(panic));
+        called
+    }
+
+    /// Keeps a message whose dispatch is not set.
+    #[cold]
+    fn keep(
+        &mut self,
+        packet: Arrived<'_>,
+        id: u8,
+        answer: Option<u64>,
+    ) -> std::thread::Result<()> {
+        let state = &mut self.session.state;
+        if state.num_early == MOST_EARLY {
+            return self.refuse(packet.origin, answer, Violation::Early { id });
+        }
+        state.num_early += 1;
+        state.early.append_one(packet);
+        Ok(())
+    }
+
+    /// Drops a message that breaks the protocol.
+    #[cold]
+    fn refuse(
+        &mut self,
+        origin: TaskId,
+        answer: Option<u64>,
+        violation: Violation,
+    ) -> std::thread::Result<()> {
+        self.session.state.blame(origin, violation);
+        answer.into_iter().for_each(|number| self.answer(origin, number, false));
         Ok(())
     }
 
@@ -190,11 +242,10 @@ impl Section<'_> {
     #[inline(never)]
     fn receive(
         &mut self,
-        from: Endpoint,
+        target: TaskId,
         receive: Option<(Sink, Option<Callback>)>,
         parts: Parts<'_>,
     ) {
-        let target = from.task();
         let Some((mut into, callback)) = receive else {
             return parts.answer.into_iter().for_each(|number| self.answer(target, number, true));
         };
@@ -207,8 +258,8 @@ impl Section<'_> {
                 into.store(0, ForeignBytes::from_slice(bytes));
                 Ok(())
             }
-            Data::There(region) => {
-                let into = into.truncated(parts.len());
+            Data::There(bytes) => {
+                let (region, into) = (place(bytes), into.truncated(parts.len()));
                 let next = at_end(number);
                 match self.session.get(target, region, 0, into, next) {
                     Ok(()) => return,

@@ -182,8 +182,9 @@ impl Section<'_> {
     ) -> Result<(), Error> {
         let result = outcome.map_err(|cause| self.failed(cause));
         let is_told = callbacks.iter().any(Option::is_some);
-        let told = callbacks.into_iter().flatten().map(|callback| (callback, result.clone()));
-        self.session.state.due.extend(told);
+        for callback in callbacks.into_iter().flatten() {
+            self.session.state.tell(callback, result.clone());
+        }
         if is_told { Ok(()) } else { result }
     }
 

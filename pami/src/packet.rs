@@ -95,16 +95,17 @@ pub(crate) struct Parts<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Data<'a> {
     Here(&'a [u8]),
-    /// Where they lie at the sender.
-    There(RemoteRegion),
+    /// A description of where they lie at the sender.
+    There(&'a [u8; PLACE_BYTES]),
 }
 
 impl Parts<'_> {
     /// The length of the data.
+    #[inline]
     pub fn len(&self) -> usize {
         match self.data {
             Data::Here(bytes) => bytes.len(),
-            Data::There(region) => usize::try_from(region.len).unwrap_or(usize::MAX),
+            Data::There(bytes) => usize::try_from(place(bytes).len).unwrap_or(usize::MAX),
         }
     }
 }
@@ -128,7 +129,7 @@ impl Head {
         let (header, rest) = rest.split_at_checked(self.header_len.into()).ok_or_else(short)?;
         let data = match self.is_long {
             false => Data::Here(rest),
-            true => Data::There(place(rest.try_into().map_err(|_| short())?)),
+            true => Data::There(rest.try_into().map_err(|_| short())?),
         };
         Ok(Parts { answer, header, data })
     }

@@ -11,7 +11,7 @@ use crate::context::{Callback, Outcome, Section, both};
 use crate::dispatch::check_id;
 use crate::error::Error;
 use crate::packet::{Head, Packet, place_bytes};
-use crate::state::{Operation, State, at_end};
+use crate::state::{End, Operation, State, at_end};
 use crate::types::{Association, Endpoint, Hint, Hints, Protocol, Setting, Way, choose};
 use crate::{MAX_HEADER, PACKETS, RECV_IMMEDIATE_MAX, SEND_IMMEDIATE_MAX};
 
@@ -240,7 +240,7 @@ impl Section<'_> {
             let end = at + data.len();
             data.piece(0, data.len()).copy_to(RecvPart::of_slice(&mut bytes[at..end]));
             if self.session.try_amsend_bytes(to, PACKETS, word, &bytes[..end]) {
-                self.session.state.due.extend(on_local.map(|callback| (callback, Ok(()))));
+                on_local.into_iter().for_each(|told| self.session.state.tell(told, Ok(())));
                 return Ok(());
             }
         }
@@ -265,6 +265,7 @@ impl Section<'_> {
             let next = at_end(over);
             section.session.deregister(region, next);
         });
+        let on_end = End::Plain(on_end);
         let operation = Operation { target: to, awaits_target: true, on_end };
         let number = self.session.state.operations.insert(operation);
         let bytes = [&number.to_le_bytes()[..], header, &place_bytes(region)].concat();

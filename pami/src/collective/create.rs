@@ -117,12 +117,13 @@ impl Section<'_> {
         mut waiting: Waiting,
     ) -> Result<(), Error> {
         self.post_toward(leader, move |section| {
-            let State { agreements, collectives, due, .. } = &mut section.session.state;
-            if agreements.waiting.contains_key(&matter) {
+            let state = &mut section.session.state;
+            if state.agreements.waiting.contains_key(&matter) {
                 let error = Error::NoGeometry { id: matter.geometry };
-                due.push_back((waiting.tell, Err(error)));
+                state.tell(waiting.tell, Err(error));
                 return Ok(());
             }
+            let State { agreements, collectives, .. } = state;
             agreements.attempts = agreements.attempts.wrapping_add(1);
             let (attempt, keeper) = (agreements.attempts, waiting.group[0]);
             waiting.attempt = attempt;
@@ -150,7 +151,7 @@ impl Section<'_> {
     fn end_agreement(&mut self, matter: Matter, result: Result<u32, Error>) {
         let state = &mut self.session.state;
         let tell = state.agreements.end(matter, result.as_ref().ok().copied());
-        state.due.extend(tell.map(|tell| (tell, result.map(drop))));
+        tell.into_iter().for_each(|tell| state.tell(tell, result.clone().map(drop)));
     }
 
     /// Takes what another task, or the keeper, has said.

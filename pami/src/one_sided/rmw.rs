@@ -1,14 +1,13 @@
 //! Read-modify-writes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use transport_lapi::{Operation as LapiOperation, Rmw, RmwOp};
 
-use crate::context::{Callback, CallbackOf, Section};
+use crate::context::{CallbackOf, Section};
 use crate::error::Error;
 use crate::memory::RemoteMemory;
-use crate::state::at_end;
+use crate::state::{End, Operation, at_end};
 use crate::types::{Endpoint, Value};
 
 /// How a variable is modified. All operations fetch, too: the value before is the result (PAMI_ATOMIC_FETCH).
@@ -126,18 +125,19 @@ impl Section<'_> {
             // The result is here when the call returns.
             let before = self.session.rmw(rmw).map_err(|cause| self.failed(cause));
             let before = before.map(|bits| value.with(bits.unwrap_or(0)));
-            let tell: Callback = Box::new(move |section, _| callback(section, before));
-            self.session.state.due.push_back((tell, Ok(())));
+            let (value, result) = match before {
+                Ok(before) => (before, Ok(())),
+                Err(error) => (value, Err(error)),
+            };
+            self.session.state.due.push_back((End::Value(callback, value, None), result));
             return Ok(());
         }
-        let bits = Arc::new(AtomicI64::new(0));
-        let before = Arc::clone(&bits);
-        let tell: Callback = Box::new(move |section, result| {
-            callback(section, result.map(|()| value.with(before.load(Ordering::Relaxed))));
-        });
-        let number = self.begin(target, false, Some(tell));
-        let next = at_end(number);
-        let begun = self.session.rmw(Rmw { prev: Some(bits), next, ..rmw });
+        let bits = self.session.state.free_results.pop().unwrap_or_default();
+        let prev = Some(Arc::clone(&bits));
+        let on_end = End::Value(callback, value, Some(bits));
+        let operation = Operation { target, awaits_target: false, on_end };
+        let number = Some(self.session.state.operations.insert(operation));
+        let begun = self.session.rmw(Rmw { prev, next: at_end(number), ..rmw });
         begun.map(drop).or_else(|cause| self.fail([number], cause))
     }
 }

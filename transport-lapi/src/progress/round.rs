@@ -41,6 +41,16 @@ impl<S> Session<S> {
         self.progress_within(BUDGET, None)
     }
 
+    /// [`Session::progress`] with at most `frames` frames. The frame behind the last one that is asked for is not looked at:
+    /// its origin may just be about to write it, and the load would wait for that.
+    ///
+    /// # Errors
+    /// As [`Session::progress`].
+    #[inline(always)]
+    pub fn progress_up_to(&mut self, frames: usize) -> Result<usize, LapiError> {
+        self.progress_within(frames, None)
+    }
+
     /// [`Session::progress`] with at most `frames` frames. If `origin` is given, only its frames are taken, but after
     /// [`ALONE`] such turns one turn takes all.
     #[inline(always)]
