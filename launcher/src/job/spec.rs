@@ -86,7 +86,13 @@ impl Universe {
         }
         let most = room_for(ROOM, ranks, contexts);
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { most, expected: processors.max(ranks + 1).min(most) }
+        Self { most, expected: processors }.beyond(ranks)
+    }
+
+    /// The same for a world with which there are `ranks` ranks: programs that compare its size with the expected number find
+    /// that it can spawn others, unless there is no room left.
+    pub(crate) fn beyond(self, ranks: usize) -> Self {
+        Self { expected: self.expected.max(ranks + 1).min(self.most), ..self }
     }
 }
 
@@ -196,6 +202,8 @@ mod tests {
             assert_eq!(most, ranks + ROOM);
             assert!((ranks + 1..=most).contains(&expected), "{ranks} {expected}");
         }
+        let room = Universe { most: 20, expected: 4 };
+        assert_eq!([2, 5, 19, 20].map(|ranks| room.beyond(ranks).expected), [4, 6, 20, 20]);
         assert_eq!(Universe::of(2, Some(9), 1), Universe { most: 9, expected: 9 });
         assert_eq!(Universe::of(2, Some(2), 1), Universe::full(2));
     }

@@ -92,6 +92,7 @@ impl Spawner {
             ..self.spec.clone()
         };
         let number = spec.ranks();
+        let universe = universe.beyond(ranks + number);
         let at = WorldPlace { first: ranks as TaskId, universe, parent: Some(parent as TaskId) };
         let inputs = std::iter::repeat_with(Stdio::null).take(number).collect();
         let how = (&self.limit, self.mask);
