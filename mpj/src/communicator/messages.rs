@@ -216,8 +216,18 @@ impl PointToPoint {
         let peers = self.core.peers();
         match u32::try_from(rank).ok().and_then(|rank| peers.job_rank(rank).ok()) {
             Some(job_rank) => Ok(job_rank as usize),
-            None => self.answer(Err(no_rank(peers, rank))),
+            None => self.answer(Err(self.missing(rank))),
         }
+    }
+
+    /// The error about a rank that this communicator does not have: of the job, if it has all ranks that started together.
+    #[cold]
+    fn missing(&self, rank: usize) -> Error {
+        let size = self.device.world().len();
+        if self.like_device == size {
+            return Error::Device(mpjdev::Error::Rank { rank, size, is_alone: false });
+        }
+        no_rank(self.core.peers(), rank)
     }
 
     /// Returns the world rank of the source of a receive or probe, like [`PointToPoint::job_rank`].
