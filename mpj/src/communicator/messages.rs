@@ -223,8 +223,8 @@ impl PointToPoint {
     /// The error about a rank that this communicator does not have: of the job, if it has all ranks that started together.
     #[cold]
     fn missing(&self, rank: usize) -> Error {
-        let size = self.device.world().len();
-        if self.like_device == size {
+        let (world, size) = (self.device.world(), self.like_device);
+        if (world.start, world.len()) == (0, size) {
             return Error::Device(mpjdev::Error::Rank { rank, size, is_alone: false });
         }
         no_rank(self.core.peers(), rank)

@@ -89,16 +89,16 @@ pub fn create_segment_with_room(
 }
 
 /// Returns how many tasks a job can have in all that starts with `num_tasks` tasks of `contexts` contexts each, if `more`
-/// others are to find room: fewer if a host has no places for so many, none if limits on files or on the address space
-/// are low, since a job that needs no room is to start nevertheless.
+/// others are to find room: fewer if a host has no places for so many, and a fraction of them or none if limits on files
+/// or on the address space are low, since a job that needs no room is to start nevertheless.
 pub fn room_for(more: usize, num_tasks: usize, contexts: usize) -> usize {
-    let most = num_tasks.saturating_add(more).min(MAX_PLACES_PER_HOST);
-    match Layout::with_room(num_tasks, most, contexts) {
-        Ok(layout) if memory::is_ample_for(layout.with_spare(SPARE_CONTEXTS).bytes() as u64) => {
-            most
-        }
-        _ => num_tasks,
-    }
+    let most = |more| num_tasks.saturating_add(more).min(MAX_PLACES_PER_HOST);
+    let fits = |most: &usize| {
+        let layout = Layout::with_room(num_tasks, *most, contexts);
+        let bytes = layout.map(|layout| layout.with_spare(SPARE_CONTEXTS).bytes() as u64);
+        bytes.is_ok_and(memory::is_ample_for)
+    };
+    (0..4).map(|halved| most(more >> halved)).find(fits).unwrap_or(num_tasks)
 }
 
 fn write_facts(fd: &OwnedFd, layout: &Layout) -> rustix::io::Result<()> {
