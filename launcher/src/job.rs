@@ -75,6 +75,7 @@ pub use crate::io::stdin::InputChoice;
 pub use crate::profile::ProfileChoice;
 pub use crate::trace::TraceChoice;
 pub use hosts::{Deal, HostSlots, Hosts, Starter};
+pub(crate) use spec::Universe;
 pub use spec::{App, Export, JobSpec, OnFailure};
 
 use ranks::{AgentEvent, Ranks};

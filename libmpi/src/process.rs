@@ -40,6 +40,8 @@ pub(crate) struct Running {
     rank: &'static Rank,
     /// The number of the program among those that were started together, from 0, if a launcher started it.
     pub program: Option<c_int>,
+    /// How many ranks the program may expect in all, with those that it spawns.
+    pub expected: c_int,
     /// The communicator with the ranks that have spawned this one.
     parent: Option<Weak<Comm>>,
     main: ThreadId,
@@ -224,8 +226,10 @@ static AT_EXIT: extern "C" fn() = at_exit;
 
 impl Running {
     fn new(level: c_int) -> Outcome<Self> {
-        let Job { devices, control, program, parent, progress_thread, .. } = job::join(false)?;
+        let Job { devices, control, program, expected, parent, progress_thread, .. } =
+            job::join(false)?;
         let program = program.map(|number| number as c_int);
+        let expected = expected as c_int;
         let mut devices = devices.into_iter();
         let process = Process::new(devices.next().expect("a rank has context 0"), ());
         let (process, further) = (Arc::new(process), devices.collect());
@@ -243,7 +247,7 @@ impl Running {
             parent.map(|parent| worlds::parents(&world.core, device, parent)).transpose()?;
         OBJECTS.set_single(level == MPI_THREAD_SINGLE && !progress_thread);
         let (main, has_left) = (thread::current().id(), AtomicBool::new(false));
-        let running = Self { world, own, device, rank, program, parent, main, has_left };
+        let running = Self { world, own, device, rank, program, expected, parent, main, has_left };
         running.start_progress()?;
         Ok(running)
     }

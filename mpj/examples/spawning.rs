@@ -1,6 +1,6 @@
 //! A job that grows: its ranks spawn workers, send each of them a piece of a sum, and add up the answers.
 //!
-//! `cargo mpj run -n 1 --universe 5 --example spawning -- 4`
+//! `cargo mpj run -n 1 --example spawning -- 4`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 
 use std::process::ExitCode;

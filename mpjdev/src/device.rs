@@ -39,7 +39,7 @@ pub use send::Mode;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -128,6 +128,8 @@ pub struct Device {
     ended: AtomicBool,
     /// How many communicators connect this rank with each rank of another world.
     connected: Mutex<BTreeMap<u32, usize>>,
+    /// All ranks that this rank has had to do with are below this number.
+    known: AtomicUsize,
     /// Distinguishes the requests of this device from those of other devices in the process.
     number: NonZeroU32,
     /// The same if a wait needs nothing but the end of its request; of no device if calls are recorded.
@@ -159,6 +161,8 @@ impl Device {
         let is_described = options.records || options.checks == Some(true);
         let number_of_waits = Some(number).filter(|_| !options.records);
         let losses = adapter.parts().losses;
+        let all = adapter.endpoint().num_tasks;
+        let known = options.world.as_ref().map_or(all, |world| world.end as usize);
         let Options { wait, spin, processors, .. } = options;
         let transport = transport_lapi::Options { wait, spin, processors, ..Default::default() };
         let context = Context::init(adapter, state, transport);
@@ -174,6 +178,7 @@ impl Device {
             launcher: OnceLock::new(),
             ended: AtomicBool::new(false),
             connected: Mutex::default(),
+            known: AtomicUsize::new(known),
             number,
             number_of_waits,
             is_described,
@@ -283,6 +288,8 @@ impl Device {
     pub fn connect(&self, others: &[u32]) {
         let mut connected = self.connected();
         others.iter().for_each(|rank| *connected.entry(*rank).or_default() += 1);
+        let end = others.iter().map(|rank| *rank as usize + 1).max();
+        self.known.fetch_max(end.unwrap_or(0), Ordering::Relaxed);
     }
 
     /// Notes that such a communicator is gone.
@@ -516,7 +523,7 @@ impl Device {
     }
 
     /// Makes rounds of progress until `look` finds something, or a round brings nothing. One round may carry out what
-    /// one rank has sent, and no other, so there are as many as there are ranks, and one more: a program that has learnt
+    /// one rank has sent, and no other, so there are as many as this rank knows ranks, and one more: a program that has learnt
     /// from one rank what another has sent finds it by a single call. Losses are noticed only in a round that brought
     /// nothing, since what a rank sent before it was lost still counts.
     ///
@@ -527,7 +534,7 @@ impl Device {
         mut look: impl FnMut(&mut Session<State>) -> Option<R>,
     ) -> Result<Option<R>, Error> {
         let mut session = self.session()?;
-        let mut rounds = self.size() + 1;
+        let mut rounds = self.known.load(Ordering::Relaxed) + 1;
         let outcome = loop {
             rounds -= 1;
             let more = session.progress().and_then(|done| match done {

@@ -25,6 +25,8 @@ pub struct Job {
     pub control: Option<Control>,
     /// The number of this process's program among those of the job, from 0; `None` without a launcher.
     pub program: Option<u32>,
+    /// The number of ranks that the program may expect in all, with those that it spawns (MPI_UNIVERSE_SIZE).
+    pub expected: usize,
     /// The rank that has spawned this process, if one has.
     pub parent: Option<u32>,
     /// A text that says how Get reads memory.
@@ -54,7 +56,9 @@ pub fn join(asks: bool) -> Result<Job, Error> {
         Options { processors, is_alone, checks, records, world, ..Options::new(&settings) };
     let program = control.as_ref().and_then(|_| config::program());
     let (devices, progress_thread) = (devices(contexts, &options)?, settings.progress_thread);
-    Ok(Job { devices, control, program, parent, one_sided_path, progress_thread })
+    let expected = control.as_ref().and_then(|_| config::expected());
+    let expected = expected.unwrap_or_else(|| devices[0].size());
+    Ok(Job { devices, control, program, expected, parent, one_sided_path, progress_thread })
 }
 
 /// Makes a job whose ranks are threads of this process. Returns, for each rank in order, the devices of its contexts.

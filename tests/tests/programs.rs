@@ -62,14 +62,17 @@ fn hello_hears_every_rank() {
 
 #[test]
 fn spawning_adds_up_what_its_workers_answer() {
+    let job = |ranks| launch(example("spawning")).ranks(ranks);
     for (ranks, workers) in [(1, 4), (3, 2)] {
         let universe = (ranks + workers).to_string();
-        let job = launch(example("spawning")).ranks(ranks).options(["--universe", &universe]);
-        let outcome = job.args([workers.to_string()]).expect_quiet();
-        let said = format!("{workers} workers have added up 1000000 numbers: 499999500000\n");
-        assert_eq!(outcome.stdout, said);
+        let exactly = job(ranks).options(["--universe", &universe]);
+        for job in [exactly, job(ranks)] {
+            let outcome = job.args([workers.to_string()]).expect_quiet();
+            let said = format!("{workers} workers have added up 1000000 numbers: 499999500000\n");
+            assert_eq!(outcome.stdout, said);
+        }
     }
-    let outcome = launch(example("spawning")).ranks(2).args(["1"]).run();
+    let outcome = job(2).options(["--universe", "2"]).args(["1"]).run();
     assert_eq!(outcome.code, 1, "{outcome:?}");
     assert!(outcome.stderr.contains("give mpjrun more with --universe N"), "{outcome:?}");
 }

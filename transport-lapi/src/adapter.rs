@@ -316,8 +316,8 @@ pub struct Parts {
     pub peer_memory: Option<Arc<dyn PeerMemory>>,
     /// Where waits are published, if they are.
     pub wait_records: Option<Arc<dyn WaitRecords>>,
-    /// The tasks of this host, if their numbers follow one another; none otherwise. [`Caps`] are the same for all tasks of
-    /// other hosts.
+    /// The tasks of this host, if their numbers follow one another; none otherwise. If the job has one host, the tasks that
+    /// are there when this one starts. [`Caps`] are the same for all others.
     pub near: Range<TaskId>,
     /// Number of tasks that share the processors of this host, with this one.
     pub neighbours: usize,
@@ -518,8 +518,8 @@ pub trait CooperativeCopy {
 /// value lives, and both answers stay the same.
 #[expect(unsafe_code, reason = "areas are accessed by the pointers that it returns")]
 pub unsafe trait SharedArea: Send + Sync {
-    /// Returns how many bytes each task has.
-    fn bytes(&self) -> usize;
+    /// Returns how many bytes `task` has.
+    fn bytes(&self, task: TaskId) -> usize;
 
     /// Returns a pointer to the first byte of the area of `task`. The area stays mapped as long as this value lives.
     fn start(&self, task: TaskId) -> *mut u8;

@@ -16,7 +16,7 @@ use crate::host::binding::Placement;
 use crate::host::machine;
 use crate::job::hosts::parents;
 use crate::job::spawn;
-use crate::job::{Binding, Export, Hosts, Starter};
+use crate::job::{Binding, Export, Hosts, Starter, Universe};
 use crate::report::{aligned, of_ranks};
 
 /// The part of a command line that `--info` shows.
@@ -24,6 +24,8 @@ use crate::report::{aligned, of_ranks};
 pub struct Asked {
     /// `-n`.
     pub ranks: Option<usize>,
+    /// `--universe`.
+    pub universe: Option<usize>,
     /// `--contexts`.
     pub contexts: Option<usize>,
     /// `--backend`.
@@ -57,10 +59,12 @@ pub fn text(asked: &Asked) -> Result<String, LaunchError> {
     let settings = Settings { backend, ..settings };
     let ranks = asked.ranks.unwrap_or_else(default_ranks);
     let contexts = asked.contexts.unwrap_or(1);
-    let mut rows = vec![
-        row_of("ranks", ranks, asked.ranks, "-n"),
-        row_of("contexts", contexts, asked.contexts, "--contexts"),
-    ];
+    let mut rows = vec![row_of("ranks", ranks, asked.ranks, "-n")];
+    if asked.hosts.is_none() {
+        let most = Universe::of(ranks, asked.universe, contexts).most;
+        rows.push(row_of("ranks in all", most, asked.universe, "--universe"));
+    }
+    rows.push(row_of("contexts", contexts, asked.contexts, "--contexts"));
     rows.extend(SETTINGS.iter().map(|row| setting(asked, row.name, row.default)));
     // Of the fullest host.
     let here = asked.hosts.as_ref().map_or(ranks, |hosts| hosts.fullest().1);
@@ -296,6 +300,7 @@ mod tests {
         ];
         let asked = Asked {
             ranks: Some(3),
+            universe: None,
             contexts: None,
             backend: Some(BackendChoice::Eager),
             exports,

@@ -12,9 +12,6 @@ use super::{Request, values};
 const NAMES: [&str; 2] = ["mpiexec", "mpirun"];
 /// The variable that says after how many seconds a job ends, as `--timeout` does.
 pub(super) const TIMEOUT: &str = "MPIEXEC_TIMEOUT";
-/// The ranks that a job of one rank can have in all, unless `--universe` says it. Such a rank has no other one whose
-/// messages would take longer in a larger segment, and programs of test suites spawn without asking for room.
-const ROOM: usize = 16;
 /// Longer than any job lasts.
 const NEVER: Duration = Duration::from_secs(1 << 31);
 
@@ -37,9 +34,6 @@ pub(super) fn adapted(mut request: Request, limit: Option<OsString>) -> Result<R
         spec.timeout = spec.timeout.or(limit);
         spec.notes.clear();
         spec.vigilance.standstill = NEVER;
-        if spec.universe == 0 && spec.hosts.is_none() && spec.ranks() == 1 {
-            spec.universe = ROOM;
-        }
     }
     Ok(request)
 }
@@ -67,18 +61,6 @@ mod tests {
     fn nothing_is_noted() {
         let Ok(Request::Run(spec)) = adapted(Request::Run(job()), None) else { panic!("a job") };
         assert_eq!((spec.notes.len(), spec.vigilance.standstill, spec.timeout), (0, NEVER, None));
-    }
-
-    #[test]
-    fn a_rank_that_is_alone_may_spawn_others() {
-        let universe = |ranks, universe| {
-            let spec = JobSpec { universe, ..JobSpec::new(vec![App::new(ranks, "p")]) };
-            match adapted(Request::Run(spec), None) {
-                Ok(Request::Run(spec)) => spec.universe,
-                other => panic!("{other:?}"),
-            }
-        };
-        assert_eq!([universe(1, 0), universe(2, 0), universe(1, 3)], [ROOM, 0, 3]);
     }
 
     #[test]

@@ -75,7 +75,8 @@ const TRACE_MEMORY: u64 = 64 << 20;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of the job")]
 pub(super) struct WholeJob {
-    /// Number of ranks that the job can have in all, with those that ranks spawn while it runs; no others if not given
+    /// Number of ranks that the job can have in all, with those that ranks spawn while it runs and those that have ended;
+    /// 128 more than it starts with if not given
     #[arg(long, value_name = "N", value_parser = universe, allow_negative_numbers = true, alias = "usize")]
     universe: Option<usize>,
     /// Contexts of each rank, which its threads use without sharing a lock; 1 if not given
@@ -214,10 +215,12 @@ impl JobOptions {
     pub(super) fn asked(self) -> Result<Asked, String> {
         let (ranks, hosts) = self.job.distribute(std::slice::from_ref(&self.program))?;
         let exports = self.job.genv.into_iter().chain(self.program.export.iter().cloned());
-        let WholeJob { backend, contexts, bind_to, map_by, report_bindings, .. } = self.job;
+        let WholeJob { backend, contexts, universe, bind_to, map_by, report_bindings, .. } =
+            self.job;
         let binding = Binding::new(bind_to, map_by, report_bindings);
         Ok(Asked {
             ranks: ranks[0],
+            universe,
             contexts,
             backend,
             exports: exports.collect(),
@@ -344,7 +347,7 @@ impl WholeJob {
             apps,
             last_calls: self.check.unwrap_or_else(inherited),
             exports: self.genv.into_iter().chain(check).collect(),
-            universe: self.universe.unwrap_or(0),
+            universe: self.universe,
             contexts: self.contexts.unwrap_or(1),
             backend: self.backend,
             input: self.stdin,

@@ -274,14 +274,22 @@ fn streams_places_and_failures_are_chosen() {
 
 #[test]
 fn info_needs_no_program_and_takes_none() {
-    let parsed =
-        request("-np 3 --contexts 4 --info --backend eager -genv A 1 -x B=2").expect("legal");
+    let parsed = request("-np 3 --universe 9 --contexts 4 --info --backend eager -genv A 1 -x B=2")
+        .expect("legal");
     let (ranks, contexts, backend) = (Some(3), Some(4), Some(BackendChoice::Eager));
     let exports = vec![export("A", Some("1")), export("B", Some("2"))];
     let binding = Binding::new(None, None, false);
     assert_eq!(
         parsed,
-        Request::Info(Asked { ranks, contexts, backend, exports, binding, hosts: None })
+        Request::Info(Asked {
+            ranks,
+            universe: Some(9),
+            contexts,
+            backend,
+            exports,
+            binding,
+            hosts: None
+        })
     );
     assert_eq!(refusal("--info prog").0, ErrorKind::ArgumentConflict);
     assert_eq!(refusal("--info : -n 2 p").0, ErrorKind::InvalidValue);
@@ -328,8 +336,8 @@ fn options_of_other_launchers_that_are_not_needed_are_noted() {
         "--oversubscribe, --allow-run-as-root, --genvall, --genvlist and --mca change nothing here";
     assert_eq!(spec.notes, [note]);
     assert_eq!(parse("-genvlist A,B p").expect("legal").notes, [note]);
-    assert_eq!(parse("-usize 8 -n 4 p").expect("legal").universe, 8);
-    assert_eq!(parse("--universe 1024 -n 4 p").expect("legal").universe, 1024);
+    assert_eq!(parse("-usize 8 -n 4 p").expect("legal").universe, Some(8));
+    assert_eq!(parse("--universe 1024 -n 4 p").expect("legal").universe, Some(1024));
     assert!(refusal("--universe 1025 -n 4 p").1.contains("can have 1 to 1024 ranks in all"));
     assert_eq!((spec.apps[0].ranks, &spec.apps[0].args), (4, &words("--oversubscribe")));
 }

@@ -171,7 +171,7 @@ fn start(
         TableWriter::create(&job.job, &plan, host as usize, contexts, job.secret_of_ranks)?;
     let table_fd = Some(fd.as_fd());
     let started = prepared.start(&job.job, limit, signals.mask_before(), inputs, table_fd)?;
-    let Started { ranks, segment } = started;
+    let Started { ranks, segment, .. } = started;
     let (ranks, note) = LocalRanks::new(ranks, JobView::open(&segment)?, Some(table), orphans);
     let notes = note.into_iter().chain(prepared.lines(&ranks.pids())).collect();
     let watch = HostWatch::of(job, host);

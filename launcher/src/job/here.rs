@@ -36,7 +36,7 @@ pub(super) fn start(spec: &JobSpec) -> Result<Job, LaunchError> {
         .map_err(|source| LaunchError::System { action: "forward standard input", source })?;
     let (job, mask) = (spawn::job_name(), signals.mask_before());
     prepared.record(traces.clone());
-    let Started { ranks, segment } = prepared.start(&job, &limit, mask, inputs, None)?;
+    let Started { ranks, segment, universe } = prepared.start(&job, &limit, mask, inputs, None)?;
     let mut printer = Printer::new(spec.output.is_exact(spec.ranks()));
     for note in &spec.notes {
         printer.say(&format!("mpjrun: {note}\n"));
@@ -50,7 +50,7 @@ pub(super) fn start(spec: &JobSpec) -> Result<Job, LaunchError> {
         printer.say(&format!("mpjrun: {line}\n"));
     }
     let exit_log = ExitLog::new(start, host_name(), spec.ranks(), pids);
-    let spawner = Spawner { spec: spec.clone(), job, segment, limit, mask, traces };
+    let spawner = Spawner { spec: spec.clone(), universe, job, segment, limit, mask, traces };
     let spawner = Some(spawner);
     let ranks = Box::new(ranks);
     let parts = Parts { exit_log, ranks, printer, input, signals, watcher, spawner, recording };

@@ -16,7 +16,7 @@ use std::rc::Rc;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use transport_lapi::TaskId;
-use transport_lapi::adapters::shm::create_segment;
+use transport_lapi::adapters::shm::{create_segment, create_segment_with_room};
 use transport_lapi::bootstrap::control::control_pair;
 use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::signals::Mask;
@@ -30,7 +30,7 @@ use crate::exits::Ending;
 use crate::host::binding::{BindTo, Binding, Placement, Topology};
 use crate::host::rank::Rank;
 use crate::io::stdin::InputChoice;
-use crate::job::{App, Export, JobSpec, OnFailure};
+use crate::job::{App, Export, JobSpec, OnFailure, Universe};
 use crate::trace::Memories;
 
 /// The processes and descriptors of a job that has been started.
@@ -39,6 +39,8 @@ pub(crate) struct Started {
     pub(crate) ranks: Vec<Rank>,
     /// The segment of this host.
     pub(crate) segment: OwnedFd,
+    /// How many ranks the job can have.
+    pub(crate) universe: Universe,
 }
 
 /// Where a world is in its job.
@@ -46,7 +48,7 @@ pub(crate) struct WorldPlace {
     /// Its first task.
     pub(crate) first: TaskId,
     /// The number of tasks that the job can have.
-    pub(crate) universe: usize,
+    pub(crate) universe: Universe,
     /// The task that has spawned it.
     pub(crate) parent: Option<TaskId>,
 }
@@ -200,16 +202,23 @@ impl<'a> Prepared<'a> {
         inputs: Vec<Stdio>,
         table: Option<BorrowedFd<'_>>,
     ) -> Result<Started, LaunchError> {
-        let places = self.here.len().max(self.spec.universe);
-        let segment = create_segment(job, places, self.spec.contexts)?;
+        let (here, contexts) = (self.here.len(), self.spec.contexts);
+        // Ranks of several hosts spawn no others.
+        let (universe, segment) = match table {
+            Some(_) => (Universe::full(self.spec.ranks()), create_segment(job, here, contexts)?),
+            None => {
+                let universe = self.spec.universe();
+                (universe, create_segment_with_room(job, here, universe.most, contexts)?)
+            }
+        };
         if self.spec.on_failure == OnFailure::Keep {
             JobView::open(&segment)?.goes_on();
         }
-        let first = WorldPlace { first: 0, universe: self.spec.most_ranks(), parent: None };
+        let first = WorldPlace { first: 0, universe, parent: None };
         // If one cannot be started, those before it are ended (K2 of `crate::host::rank`).
         let mut ranks = Vec::with_capacity(inputs.len());
         self.start_world(&first, (job, &segment), (limit, mask), inputs, table, &mut ranks)?;
-        Ok(Started { ranks, segment })
+        Ok(Started { ranks, segment, universe })
     }
 
     /// Starts the ranks of this host as a world of the job called `job`, with this `limit` of descriptors, signal
@@ -240,10 +249,14 @@ impl<'a> Prepared<'a> {
                 None => command.env_remove(config::PLACE),
             };
             command.env(config::PROGRAM, program.number.to_string());
+            match universe.expected < universe.most {
+                true => command.env(config::EXPECTED, universe.expected.to_string()),
+                false => command.env_remove(config::EXPECTED),
+            };
             let task = first + rank as TaskId;
             let (segment, control) = (segment.as_fd(), control.as_fd());
             let descriptors = Descriptors { segment, control, table };
-            let world = World { task, tasks: tasks.clone(), universe, parent };
+            let world = World { task, tasks: tasks.clone(), universe: universe.most, parent };
             let (local, contexts) = (first + place as TaskId, self.spec.contexts);
             let seat = RankPlace { world, local, contexts };
             let variables = rank_environment(&seat, job, descriptors);

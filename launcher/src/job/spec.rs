@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use transport_lapi::adapters::shm::room_for;
 use transport_lapi::config::BackendChoice;
 
 use crate::hang::watcher::Vigilance;
@@ -58,6 +59,43 @@ impl App {
     }
 }
 
+/// How many more ranks than it starts with a job of one host can have, with those that have ended, unless `--universe`
+/// says it. Test suites spawn so many in one job. The room costs addresses, but memory only where ranks are spawned.
+const ROOM: usize = 128;
+
+/// How many ranks a job can have in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Universe {
+    /// All for which there is room.
+    pub(crate) most: usize,
+    /// Those that a program may expect (MPI_UNIVERSE_SIZE). Programs spawn as many as are missing.
+    pub(crate) expected: usize,
+}
+
+impl Universe {
+    /// That of a job without room.
+    pub(crate) fn full(ranks: usize) -> Self {
+        Self { most: ranks, expected: ranks }
+    }
+
+    /// That of a job which starts with `ranks` ranks of so many `contexts` on this host. If the user has `given` a number,
+    /// that is meant; otherwise as many ranks as there are processors are useful, and one more than there are is possible.
+    pub(crate) fn of(ranks: usize, given: Option<usize>, contexts: usize) -> Self {
+        if let Some(given) = given {
+            return Self::full(ranks.max(given));
+        }
+        let most = room_for(ROOM, ranks, contexts);
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { most, expected: processors }.beyond(ranks)
+    }
+
+    /// The same for a world with which there are `ranks` ranks: programs that compare its size with the expected number find
+    /// that it can spawn others, unless there is no room left.
+    pub(crate) fn beyond(self, ranks: usize) -> Self {
+        Self { expected: self.expected.max(ranks + 1).min(self.most), ..self }
+    }
+}
+
 /// What happens to the job when one of its ranks fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnFailure {
@@ -74,8 +112,8 @@ pub struct JobSpec {
     pub apps: Vec<App>,
     /// Variables for all ranks.
     pub exports: Vec<Export>,
-    /// Number of ranks that the job can have with those that ranks spawn; less than [`JobSpec::ranks`] for no more.
-    pub universe: usize,
+    /// Number of ranks that the job can have with those that ranks spawn; `None` for 128 more than it starts with.
+    pub universe: Option<usize>,
     /// Number of contexts of each rank.
     pub contexts: usize,
     /// Protocol of messages; `None` leaves it to the environment.
@@ -117,7 +155,7 @@ impl JobSpec {
         Self {
             apps,
             exports: Vec::new(),
-            universe: 0,
+            universe: None,
             contexts: 1,
             backend: None,
             output: OutputChoice::default(),
@@ -142,13 +180,31 @@ impl JobSpec {
         self.apps.iter().map(|app| app.ranks).sum()
     }
 
-    /// Returns the number of ranks that the job can have, with those that ranks spawn.
-    pub(crate) fn most_ranks(&self) -> usize {
-        self.ranks().max(self.universe)
+    /// Returns how many ranks the job can have on this host, if it has no others.
+    pub(crate) fn universe(&self) -> Universe {
+        Universe::of(self.ranks(), self.universe, self.contexts)
     }
 
     /// Every variable that some rank gets; later ones override earlier ones.
     pub(crate) fn all_exports(&self) -> impl Iterator<Item = &Export> {
         self.exports.iter().chain(self.apps.iter().flat_map(|app| &app.exports))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_has_room_for_more_ranks_unless_the_user_says_otherwise() {
+        for ranks in [1, 2, 256] {
+            let Universe { most, expected } = Universe::of(ranks, None, 1);
+            assert_eq!(most, ranks + ROOM);
+            assert!((ranks + 1..=most).contains(&expected), "{ranks} {expected}");
+        }
+        let room = Universe { most: 20, expected: 4 };
+        assert_eq!([2, 5, 19, 20].map(|ranks| room.beyond(ranks).expected), [4, 6, 20, 20]);
+        assert_eq!(Universe::of(2, Some(9), 1), Universe { most: 9, expected: 9 });
+        assert_eq!(Universe::of(2, Some(2), 1), Universe::full(2));
     }
 }

@@ -20,7 +20,7 @@ use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
 use super::agents::host_job::app_of;
 use super::spawn::{self, WorldPlace};
-use super::{App, BindTo, Binding, InputChoice, Job, JobSpec, Seat};
+use super::{App, BindTo, Binding, InputChoice, Job, JobSpec, Seat, Universe};
 use crate::LaunchError;
 use crate::host::rank::Rank;
 use crate::io::output::{Delivery, Transcript};
@@ -46,6 +46,7 @@ pub(super) type Names = BTreeMap<Name, Published>;
 /// What it takes to start further ranks of a job on this host.
 pub(super) struct Spawner {
     pub(super) spec: JobSpec,
+    pub(super) universe: Universe,
     pub(super) job: String,
     pub(super) segment: OwnedFd,
     pub(super) limit: DescriptorLimit,
@@ -73,10 +74,10 @@ impl Spawner {
         parent: usize,
         programs: &[SpawnProgram],
     ) -> Result<Begun, String> {
-        let universe = self.spec.most_ranks();
-        let left = universe - ranks;
-        let counts =
-            counts(programs, left as u64).ok_or_else(|| shortage(programs, left, universe))?;
+        let universe = self.universe;
+        let left = universe.most - ranks;
+        let counts = counts(programs, left as u64);
+        let counts = counts.ok_or_else(|| shortage(programs, left, universe.most))?;
         if counts.iter().sum::<u64>() == 0 {
             return Err("no ranks were to be spawned; ask for one at least".to_owned());
         }
@@ -91,6 +92,7 @@ impl Spawner {
             ..self.spec.clone()
         };
         let number = spec.ranks();
+        let universe = universe.beyond(ranks + number);
         let at = WorldPlace { first: ranks as TaskId, universe, parent: Some(parent as TaskId) };
         let inputs = std::iter::repeat_with(Stdio::null).take(number).collect();
         let how = (&self.limit, self.mask);

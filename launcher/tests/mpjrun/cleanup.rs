@@ -351,6 +351,24 @@ fn a_low_limit_of_open_files_is_raised_for_the_launcher_alone() {
     assert_eq!(shell(run).expect(0).stdout, "64\n".repeat(40));
 }
 
+/// Room that nobody has asked for is no reason for a job not to start.
+#[test]
+fn low_limits_leave_less_room_for_ranks_that_are_spawned() {
+    for (limit, words, room) in [
+        ("-v 200000000", "", 130),
+        ("-f 1500000", "", 18),
+        ("-v 600000", "", 2),
+        ("-f 200000", "", 2),
+        ("-f 1500000", "--universe 9", 9),
+    ] {
+        let info = format!("ulimit {limit}; \"$0\" --info -n 2 {words} | grep 'ranks in all'; ");
+        let done = shell(&format!("{info} exec \"$0\" -n 2 {words} echo started")).expect(0);
+        let mut lines: Vec<_> = done.stdout.split_whitespace().collect();
+        lines.retain(|word| word.parse::<usize>().is_ok() || *word == "started");
+        assert_eq!(lines, [&room.to_string(), "started", "started"], "{limit} {words}");
+    }
+}
+
 #[test]
 fn a_hard_limit_of_open_files_is_an_error_that_leaves_no_rank() {
     let run = "ulimit -n 40; exec \"$0\" -n 40 sh -c 'echo $$; exec sleep 600'";

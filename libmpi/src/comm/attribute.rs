@@ -3,7 +3,6 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, Ordering};
 
 use mpicore::Key;
 
@@ -62,7 +61,6 @@ unsafe fn get(comm: MPI_Comm, keyval: c_int, place: *mut c_void, flag: *mut c_in
 }
 
 fn predefined(keyval: c_int) -> Outcome<Option<*mut c_void>> {
-    static UNIVERSE_SIZE: AtomicI32 = AtomicI32::new(0);
     static CONSTANTS: [c_int; 4] = [c_int::MAX, MPI_PROC_NULL, MPI_ANY_SOURCE, 0];
     let constant = |index: usize| ptr::from_ref(&CONSTANTS[index]).cast_mut();
     Ok(match keyval {
@@ -73,10 +71,7 @@ fn predefined(keyval: c_int) -> Outcome<Option<*mut c_void>> {
         // Each process counts from its own start.
         MPI_WTIME_IS_GLOBAL => Some(constant(3)),
         MPI_LASTUSEDCODE => Some(LAST_USED.as_ptr()),
-        MPI_UNIVERSE_SIZE => {
-            UNIVERSE_SIZE.store(process::needed()?.device.size() as c_int, Ordering::Relaxed);
-            Some(UNIVERSE_SIZE.as_ptr())
-        }
+        MPI_UNIVERSE_SIZE => Some(ptr::from_ref(&process::needed()?.expected).cast_mut()),
         MPI_APPNUM => {
             let number = process::needed()?.program.as_ref();
             return Ok(number.map(|number| ptr::from_ref(number).cast_mut().cast()));

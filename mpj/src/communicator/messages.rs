@@ -40,8 +40,9 @@ pub struct PointToPoint {
     pub(crate) device: RankDevice,
     /// Context id of point-to-point messages.
     pub(crate) context: u32,
-    /// Whether the ranks are those of the world.
-    pub(crate) is_whole: bool,
+    /// Ranks below this number are those of the device. If these are all that the device has, there is no limit, since the
+    /// device checks ranks, too.
+    pub(crate) like_device: usize,
     pub(crate) core: mpicore::Communicator,
 }
 
@@ -60,8 +61,14 @@ pub(crate) struct Sited {
 impl PointToPoint {
     pub(super) fn new(core: mpicore::Communicator) -> Self {
         let device = RankDevice::of(core.process().clone());
-        let is_whole = core.peers().iter().eq(0..device.size() as u32);
-        Self { device, context: core.context(), is_whole, core }
+        let peers = core.peers();
+        let size = peers.size() as usize;
+        let like_device = match peers.iter().eq(0..peers.size()) {
+            true if size == device.size() => usize::MAX,
+            true => size,
+            false => 0,
+        };
+        Self { device, context: core.context(), like_device, core }
     }
 
     /// Says of the next send or receive on this communicator which elements it has and where the program makes it, while
@@ -200,17 +207,27 @@ impl PointToPoint {
     }
 
     /// Returns the world rank of a rank to send to. An error has already passed through [`PointToPoint::answer`]. If
-    /// the ranks are those of the world, the device checks them.
+    /// the ranks are those of the device, the device checks them.
     #[inline]
     pub(crate) fn job_rank(&self, rank: usize) -> Result<usize, Error> {
-        if self.is_whole {
+        if rank < self.like_device {
             return Ok(rank);
         }
         let peers = self.core.peers();
         match u32::try_from(rank).ok().and_then(|rank| peers.job_rank(rank).ok()) {
             Some(job_rank) => Ok(job_rank as usize),
-            None => self.answer(Err(no_rank(peers, rank))),
+            None => self.answer(Err(self.missing(rank))),
         }
+    }
+
+    /// The error about a rank that this communicator does not have: of the job, if it has all ranks that started together.
+    #[cold]
+    fn missing(&self, rank: usize) -> Error {
+        let (world, size) = (self.device.world(), self.like_device);
+        if (world.start, world.len()) == (0, size) {
+            return Error::Device(mpjdev::Error::Rank { rank, size, is_alone: false });
+        }
+        no_rank(self.core.peers(), rank)
     }
 
     /// Returns the world rank of the source of a receive or probe, like [`PointToPoint::job_rank`].
@@ -227,7 +244,7 @@ impl PointToPoint {
 
     #[inline]
     fn sender_of(&self, job_rank: u32) -> u32 {
-        if self.is_whole { job_rank } else { self.own_rank(job_rank) }
+        if (job_rank as usize) < self.like_device { job_rank } else { self.own_rank(job_rank) }
     }
 
     /// Returns the rank in this communicator of a rank of the job, or the latter if it has none.

@@ -45,7 +45,7 @@ impl PointToPoint {
     /// [`PointToPoint::answer`].
     #[inline(always)]
     pub(crate) fn peer(&self, dest: usize) -> Result<usize, Error> {
-        if self.is_whole { Ok(dest) } else { self.peer_among_some(dest) }
+        if dest < self.like_device { Ok(dest) } else { self.peer_among_some(dest) }
     }
 
     #[inline(never)]
@@ -56,7 +56,10 @@ impl PointToPoint {
     /// Translates the source of a receive or probe to its world rank, like [`PointToPoint::peer`].
     #[inline(always)]
     pub(crate) fn sender(&self, source: Source) -> Result<Option<usize>, Error> {
-        if self.is_whole { Ok(source.rank()) } else { self.sender_among_some(source) }
+        match source.rank() {
+            Some(rank) if rank >= self.like_device => self.sender_among_some(source),
+            source => Ok(source),
+        }
     }
 
     #[inline(never)]

@@ -17,14 +17,10 @@ impl Device {
     /// [`Error::Finished`], what made the device unusable.
     pub fn dump(&self) -> Result<String, Error> {
         let session = self.session()?;
+        let (rank, all) = (self.rank(), self.world().end);
         let title = match self.options.contexts {
-            1 => format!("rank {} of {}\n", self.rank(), self.size()),
-            _ => format!(
-                "rank {} of {}, context {}\n",
-                self.rank(),
-                self.size(),
-                self.context.number()
-            ),
+            1 => format!("rank {rank} of {all}\n"),
+            _ => format!("rank {rank} of {all}, context {}\n", self.context.number()),
         };
         Ok(describe(&session.state, title))
     }

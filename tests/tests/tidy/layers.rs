@@ -36,6 +36,8 @@ const JOB_CONTRACT: &[&str] = &[
     "transport_lapi::adapters::segment_bytes",
     "transport_lapi::adapters::shm::caps_of",
     "transport_lapi::adapters::shm::create_segment",
+    "transport_lapi::adapters::shm::create_segment_with_room",
+    "transport_lapi::adapters::shm::room_for",
     "transport_lapi::bootstrap",
     "transport_lapi::config",
     "transport_lapi::wireup",

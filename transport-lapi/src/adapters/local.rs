@@ -28,6 +28,7 @@ mod share;
 pub(crate) mod wait_table;
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::adapter::{
@@ -132,7 +133,7 @@ impl Reach for Box<dyn Reach> {
 /// One context of a task of a job in a segment.
 pub struct LocalAdapter<R> {
     port: Port,
-    /// How many tasks share the processors of this host.
+    /// How many tasks were there when this one started: they share the processors of this host.
     neighbours: usize,
     pub(crate) shares: Shares,
     pub(crate) reach: R,
@@ -147,17 +148,18 @@ impl<R: Reach> LocalAdapter<R> {
         Self { port, neighbours: tasks, shares: Shares::new(shares, task, fences), reach }
     }
 
-    /// [`LocalAdapter::new`] for a client that sees only the first `tasks` tasks, of which so many `neighbours` run at
-    /// first.
+    /// [`LocalAdapter::new`] for a client that sees only the first `tasks` tasks, and was started with those of `world`.
     pub(crate) fn among(
-        (tasks, neighbours): (usize, usize),
+        tasks: usize,
+        world: Range<usize>,
         segment: Arc<Segment>,
         task: TaskId,
         fences: Fences,
         reach: R,
     ) -> Self {
         let shares = Shares::new(Arc::clone(&segment), task, fences);
-        Self { port: Port::among(segment, task, fences, tasks), neighbours, shares, reach }
+        let neighbours = world.end;
+        Self { port: Port::among(segment, task, fences, tasks, world), neighbours, shares, reach }
     }
 
     /// Erases the type of the reach, so that programs are compiled for one type of adapter.
@@ -219,8 +221,10 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         self.port.endpoint()
     }
 
-    fn caps(&self, _: TaskId) -> Caps {
-        caps(self.reach.name(), self.port.segment().layout().max_body(), self.reach.kind())
+    fn caps(&self, target: TaskId) -> Caps {
+        let own = self.port.endpoint().task;
+        let max_body = self.port.segment().layout().max_body(own as usize, target as usize);
+        caps(self.reach.name(), max_body, self.reach.kind())
     }
 
     fn parts(&self) -> Parts {
@@ -233,7 +237,7 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
             area,
             peer_memory: self.reach.peer_memory(),
             wait_records: Some(handle),
-            near: 0..self.port.endpoint().num_tasks as TaskId,
+            near: 0..self.neighbours as TaskId,
             neighbours: self.neighbours,
             hosts: None,
         }

@@ -37,8 +37,8 @@ mod world;
 
 pub use clients::{Client, MAX_CLIENT_NAME};
 pub use mapped::{MappedMemory, Offered};
-pub use mapping::create_segment;
 pub(crate) use mapping::open_segment;
+pub use mapping::{create_segment, create_segment_with_room, room_for};
 use peer::{Peer, Peers};
 pub use world::World;
 
@@ -149,10 +149,11 @@ impl Member {
         get: GetMode,
         client: Client<'_>,
     ) -> Result<(Self, Vec<ShmAdapter>), AdapterError> {
-        let layout = Layout::new(world.universe, contexts)?;
+        // For its errors about arguments.
+        Layout::new(world.universe, contexts)?;
         world.check()?;
         let task = world.task;
-        let segment = mapping::map_as_task(&fd, layout)?;
+        let segment = mapping::map_as_task(&fd, &world, contexts)?;
         let spare = segment.layout().contexts() - contexts;
         clients::check_room(&segment, 0, client, spare)?;
         mapping::populate(&segment, task as usize, 0..client.contexts);
@@ -211,10 +212,11 @@ impl Member {
         let contexts = first..first + client.contexts;
         let running = tasks.end as usize;
         let seen = if client.spans_worlds { *universe } else { running };
+        let world = tasks.start as usize..running;
         let adapter = |context| {
             let segment = Arc::new(self.segment.of_context(context));
             let reach = self.reach.clone();
-            LocalAdapter::among((seen, running), segment, *task, self.fences, reach)
+            LocalAdapter::among(seen, world.clone(), segment, *task, self.fences, reach)
         };
         contexts.map(adapter).collect()
     }
@@ -225,7 +227,7 @@ impl Member {
 /// # Errors
 /// [`AdapterError::HostTaskCount`].
 pub fn caps_of(num_tasks: usize) -> Result<Caps, AdapterError> {
-    Ok(local::caps("shm", Layout::new(num_tasks, 1)?.max_body(), None))
+    Ok(local::caps("shm", Layout::new(num_tasks, 1)?.max_body(0, 0), None))
 }
 
 /// The kernel copies only inside the calls (SC1 of `crate::platform::sys`).

@@ -164,6 +164,8 @@ pub(crate) const RANK: &str = "MPJ_RANK";
 pub(crate) const SIZE: &str = "MPJ_SIZE";
 /// Number of tasks that the job can have, set by the launcher where it is more than `MPJ_SIZE`.
 pub(crate) const UNIVERSE: &str = "MPJ_UNIVERSE";
+/// Number of ranks that programs may expect in all, set by the launcher where the job has room for more.
+pub const EXPECTED: &str = "MPJ_EXPECTED";
 /// The first task of the world of a spawned process, set by the launcher.
 pub(crate) const FIRST_TASK: &str = "MPJ_FIRST_TASK";
 /// The task that has spawned this process, set by the launcher.
@@ -187,9 +189,9 @@ pub const TRACE_FD: &str = "MPJ_TRACE_FD";
 pub const PROGRAM: &str = "MPJ_PROGRAM";
 
 /// All variables that the launcher sets for a rank. Programs that a rank starts outside its job do not get them.
-pub const JOB_VARIABLES: [&str; 13] = [
-    RANK, SIZE, UNIVERSE, FIRST_TASK, PARENT, LOCAL_RANK, CONTEXTS, JOB, SHM_FD, HOSTS_FD, CTRL_FD,
-    PROGRAM, TRACE_FD,
+pub const JOB_VARIABLES: [&str; 14] = [
+    RANK, SIZE, UNIVERSE, EXPECTED, FIRST_TASK, PARENT, LOCAL_RANK, CONTEXTS, JOB, SHM_FD,
+    HOSTS_FD, CTRL_FD, PROGRAM, TRACE_FD,
 ];
 /// Identifies the test of several ranks that a process was started for, and the process that runs it. A test sets it
 /// for its launcher, which passes it to its ranks.
@@ -437,6 +439,12 @@ pub(crate) fn place() -> Option<u32> {
 /// The number of this process's program among those of its job, if a launcher has set it.
 pub fn program() -> Option<u32> {
     environment(PROGRAM)?.parse().ok()
+}
+
+/// The number of ranks that a program may expect in its job in all, with those that it spawns, if a launcher has set one
+/// that is less than the room of the job.
+pub fn expected() -> Option<usize> {
+    environment(EXPECTED)?.parse().ok()
 }
 
 /// The name of this process's job, if a launcher has set it.

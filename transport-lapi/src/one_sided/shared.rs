@@ -192,7 +192,7 @@ impl<S> Session<S> {
         for (offset, len) in blocks {
             let body = from.piece(at, len as usize);
             if !shared.direct.put(target, offset, body) {
-                let limit = shared.area.bytes() as u64;
+                let limit = shared.area.bytes(target) as u64;
                 return Err(LapiError::DataLen { offset, len, limit });
             }
             at += len as usize;

@@ -32,7 +32,7 @@ pub(crate) struct Shared {
 impl Shared {
     /// Describes the areas of a job of `num_tasks` tasks, for the task `own`.
     pub fn new(area: Arc<dyn SharedArea>, own: TaskId, num_tasks: usize) -> Self {
-        let free = Arc::new(Mutex::new(Free::new(area.bytes())));
+        let free = Arc::new(Mutex::new(Free::new(area.bytes(own))));
         let direct = Direct::new(&*area, own, num_tasks);
         Self { area, free, direct }
     }
@@ -95,7 +95,7 @@ impl<S> Outbox<S> {
         let shared = self.shared.as_ref().ok_or(LapiError::NoSharedArea)?;
         let mut at = 0;
         for (offset, len) in blocks {
-            let (limit, whole) = (shared.area.bytes() as u64, len as usize);
+            let (limit, whole) = (shared.area.bytes(target) as u64, len as usize);
             let outside = LapiError::DataLen { offset, len, limit };
             let fits = match &mut *into {
                 Sink::Span(region) => shared.direct.get(target, offset, region.part(at, whole)),
@@ -124,7 +124,7 @@ impl<S> Outbox<S> {
         operation: Operation,
     ) -> Result<i64, LapiError> {
         let shared = self.shared.as_ref().ok_or(LapiError::NoSharedArea)?;
-        let (size, limit) = (operation.size(), shared.area.bytes() as u64);
+        let (size, limit) = (operation.size(), shared.area.bytes(target) as u64);
         if offset.checked_add(size).is_none_or(|end| end > limit) {
             return Err(LapiError::DataLen { offset, len: size, limit });
         }

@@ -19,11 +19,16 @@ use crate::memory::shared::SharedBytes;
 
 /// The areas of all tasks, as this task has them mapped.
 pub(crate) struct Direct {
-    starts: Box<[*mut u8]>,
-    /// Length of each.
-    bytes: u64,
+    areas: Box<[Area]>,
     /// The task that uses them.
     own: TaskId,
+}
+
+/// The area of one task.
+#[derive(Clone, Copy)]
+struct Area {
+    start: *mut u8,
+    bytes: u64,
 }
 
 // SAFETY: DP1: any thread may use the mapping.
@@ -32,21 +37,21 @@ unsafe impl Send for Direct {}
 impl Direct {
     /// The areas of a job of `num_tasks` tasks, for the task `own`.
     pub fn new(area: &dyn SharedArea, own: TaskId, num_tasks: usize) -> Self {
-        let starts = (0..num_tasks as TaskId).map(|task| area.start(task)).collect();
-        Self { starts, bytes: area.bytes() as u64, own }
+        let of = |task| Area { start: area.start(task), bytes: area.bytes(task) as u64 };
+        Self { areas: (0..num_tasks as TaskId).map(of).collect(), own }
     }
 
     /// The area of task 1 at `start`, for the fuzz target.
     pub fn of_fuzz(start: *mut u8, bytes: usize) -> Self {
-        Self { starts: Box::new([start; 2]), bytes: bytes as u64, own: 0 }
+        Self { areas: Box::new([Area { start, bytes: bytes as u64 }; 2]), own: 0 }
     }
 
     /// Where a span lies in this task's own area, if it lies there.
     pub fn place_of(&self, span: SendRegion) -> Option<u64> {
-        let start = self.starts.get(self.own as usize)?.addr() as u64;
-        let place = span.addr().checked_sub(start)?;
+        let own = self.areas.get(self.own as usize)?;
+        let place = span.addr().checked_sub(own.start.addr() as u64)?;
         let end = place.checked_add(span.len() as u64)?;
-        (end <= self.bytes).then_some(place)
+        (end <= own.bytes).then_some(place)
     }
 
     /// Pointer to `len` bytes at `offset` of the target's memory; `None` unless they lie in it and in the area.
@@ -67,9 +72,9 @@ impl Direct {
     /// Pointer to `len` bytes at `place` of the target's area; `None` unless they lie in it.
     #[inline(always)]
     fn at(&self, target: TaskId, place: u64, len: u64) -> Option<*mut u8> {
-        let start = *self.starts.get(target as usize)?;
-        let fits = place.checked_add(len).is_some_and(|end| end <= self.bytes);
-        fits.then(|| start.wrapping_add(place as usize))
+        let area = *self.areas.get(target as usize)?;
+        let fits = place.checked_add(len).is_some_and(|end| end <= area.bytes);
+        fits.then(|| area.start.wrapping_add(place as usize))
     }
 
     /// Copies a body to `place` of the target's area, also of this task's own. Returns whether it fits there.

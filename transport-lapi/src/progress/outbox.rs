@@ -147,7 +147,7 @@ impl<S> Outbox<S> {
             Some(hosts) => hosts.host_of(other) == hosts.host_of(task),
             None => near.contains(&other),
         };
-        // Queues that are made later are for tasks of other hosts.
+        // Queues that are made later are for tasks of other hosts, or of later worlds.
         let far = (0..num_tasks as TaskId).find(|task| !is_here(*task)).unwrap_or(0);
         let mut send_queues = PerTask::new(tasks, send_queue(far), SendQueue::unused);
         let have_all = send_queues.in_use() == num_tasks;

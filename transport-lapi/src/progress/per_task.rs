@@ -4,18 +4,18 @@
 //! In a job of at most [`SMALL`] tasks, as every job of one host is, the values lie in an array by task. In a larger job
 //! only those of the own host do; another task has a value once somebody asks for it in order to change it, and a hash
 //! table tells where. Until then it reads as unused. If the numbers of the tasks of the own host do not follow one another,
-//! they count as others.
+//! they count as others. So do, in a job of any size, tasks that are started later than this one.
 //!
 //! So `PerTask<T>` takes, in bytes and without the spare room of growing arrays:
 //!
-//! - `size_of::<T>()` for each task of a small job, or for each of the own host;
+//! - `size_of::<T>()` for each task of a small job that does not start later, or for each of the own host;
 //! - `size_of::<(TaskId, T)>() + 9` for each other task that has a value.
 
 use std::ops::{Index, IndexMut, Range};
 
 use rustc_hash::FxHashMap;
 
-use crate::adapter::{Adapter, TaskId};
+use crate::adapter::{Adapter, Parts, TaskId};
 
 /// Most tasks of a job in which each has a value from the beginning.
 pub(crate) const SMALL: usize = 256;
@@ -25,17 +25,22 @@ pub(crate) const SMALL: usize = 256;
 pub struct Tasks {
     number: usize,
     near: Range<TaskId>,
+    /// How many there are without those that are started later.
+    at_first: usize,
 }
 
 impl Tasks {
     /// Returns those of the job that an adapter is connected to.
     pub fn of(adapter: &dyn Adapter) -> Self {
-        Self { number: adapter.endpoint().num_tasks, near: adapter.parts().near }
+        let (number, Parts { near, hosts, .. }) = (adapter.endpoint().num_tasks, adapter.parts());
+        let are_all_here = hosts.is_none() && near.start == 0 && !near.is_empty();
+        let at_first = if are_all_here { near.len() } else { number };
+        Self { number, near, at_first }
     }
 
     /// Returns those of a job of `number` tasks which are all near.
     pub fn all_near(number: usize) -> Self {
-        Self { number, near: 0..number as TaskId }
+        Self { number, near: 0..number as TaskId, at_first: number }
     }
 
     /// Returns their number.
@@ -47,13 +52,13 @@ impl Tasks {
 /// See the head of this file.
 #[derive(Debug)]
 pub struct PerTask<T> {
-    /// The values of all tasks of a small job.
+    /// The values of all tasks of a small job, without those that are started later.
     small: Vec<T>,
     number: usize,
     large: Option<Box<Large<T>>>,
 }
 
-/// The values in a job that is not small.
+/// The values in a job that is not small, or of tasks that are started later.
 #[derive(Debug)]
 struct Large<T> {
     number: usize,
@@ -71,15 +76,17 @@ struct Large<T> {
 impl<T> PerTask<T> {
     /// Makes values that are unused: copies of `unused` by `copy`.
     pub fn new(tasks: &Tasks, unused: T, copy: fn(&T) -> T) -> Self {
-        let Tasks { number, near } = tasks.clone();
+        let Tasks { number, near, at_first } = tasks.clone();
         let copies = |number| std::iter::repeat_with(|| copy(&unused)).take(number).collect();
-        if number <= SMALL {
-            return Self { small: copies(number), number, large: None };
+        let is_small = at_first <= SMALL;
+        let small = if is_small { copies(at_first) } else { Vec::new() };
+        if small.len() == number {
+            return Self { small, number, large: None };
         }
         let (far, places) = (Vec::new(), FxHashMap::default());
-        let (first, near) = (near.start, copies(near.len()));
+        let (first, near) = (near.start, if is_small { Vec::new() } else { copies(near.len()) });
         let large = Box::new(Large { number, first, near, far, places, unused, copy });
-        Self { small: Vec::new(), number, large: Some(large) }
+        Self { small, number, large: Some(large) }
     }
 
     /// Returns the number of tasks of the job.
@@ -110,9 +117,10 @@ impl<T> PerTask<T> {
     /// Returns the task at a place among those that have a value; none beyond the last one. It keeps its place.
     #[inline]
     pub fn task_at(&self, place: usize) -> Option<TaskId> {
-        let Some(large) = &self.large else {
-            return (place < self.small.len()).then_some(place as TaskId);
+        let Some(place) = place.checked_sub(self.small.len()) else {
+            return Some(place as TaskId);
         };
+        let large = self.large.as_ref()?;
         match place.checked_sub(large.near.len()) {
             None => Some(large.first + place as TaskId),
             Some(place) => large.far.get(place).map(|(task, _)| *task),
@@ -186,7 +194,25 @@ mod tests {
     use super::*;
 
     fn numbers(number: usize, near: Range<TaskId>) -> PerTask<u64> {
-        PerTask::new(&Tasks { number, near }, 7, Clone::clone)
+        PerTask::new(&Tasks { number, near, at_first: number }, 7, Clone::clone)
+    }
+
+    #[test]
+    fn tasks_that_are_started_later_have_values_once_these_were_changed() {
+        for (number, at_first, in_use) in [(9, 3, 3), (SMALL + 1, SMALL, SMALL), (600, 300, 300)] {
+            let tasks = Tasks { number, near: 0..at_first as TaskId, at_first };
+            let mut values = PerTask::new(&tasks, 7, u32::clone);
+            let last = number as TaskId - 1;
+            assert_eq!((values.num_tasks(), values.in_use(), values[last]), (number, in_use, 7));
+            values[last] += 1;
+            values[1] += 2;
+            assert_eq!((values.in_use(), values[last], values[1]), (in_use + 1, 8, 9));
+            let places = [0, in_use - 1, in_use, in_use + 1].map(|place| values.task_at(place));
+            assert_eq!(places, [Some(0), Some(in_use as TaskId - 1), Some(last), None]);
+            assert!(values.get(number).is_none() && values.get_mut(number).is_none());
+            let changed: Vec<_> = values.iter().filter(|(_, value)| **value != 7).collect();
+            assert_eq!(changed, [(1, &9), (last, &8)]);
+        }
     }
 
     #[test]

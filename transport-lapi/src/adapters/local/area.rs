@@ -14,8 +14,8 @@ use crate::platform::shared;
 
 // SAFETY: the layout gives each task an area of this length in the mapping, which lasts as long as the segment.
 unsafe impl SharedArea for Segment {
-    fn bytes(&self) -> usize {
-        self.layout().area_bytes()
+    fn bytes(&self, task: TaskId) -> usize {
+        self.layout().area_bytes(task as usize)
     }
 
     fn start(&self, task: TaskId) -> *mut u8 {

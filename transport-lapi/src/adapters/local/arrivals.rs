@@ -1,4 +1,5 @@
-//! Which origins have sent frames to a task, by marks, for jobs with too many rings to poll each.
+//! Which origins have sent frames to a task, by marks, where there are too many rings to poll each: in worlds of more
+//! than [`MOST_POLLED`] tasks, and between worlds.
 //!
 //! A sender publishes a frame and sets its mark at the target. The target reads the marks, which are in one cache line,
 //! and polls only the rings of marked origins. So a poll costs the same for any number of tasks, and unused rings are
@@ -19,7 +20,7 @@
 use crate::adapters::local::layout::{MAX_PLACES_PER_HOST, MAX_TASKS_PER_HOST};
 use crate::platform::sync::{AtomicU64, Ordering};
 
-/// Largest number of tasks for which all rings are polled in turn; up to it, that is cheaper than marks.
+/// Largest number of tasks of a world whose rings are all polled in turn; up to it, that is cheaper than marks.
 pub(crate) const MOST_POLLED: usize = 16;
 
 /// Bits per word.

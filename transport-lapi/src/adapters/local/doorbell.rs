@@ -17,10 +17,12 @@
 //!   use full fences.
 //! - D5: the same holds for a producer that sleeps because there is no room, and a consumer that frees room: the
 //!   published position takes the frame's place in D1.
-//! - D6: in a job with marks ([`crate::adapters::local::arrivals`]) the count of sleepers is never 0. So the load that
-//!   a sender makes after every frame leads it to the mark too, and jobs without marks pay nothing for them. There the
-//!   mark takes the frame's place in D1: a fence follows it, and a second load of the count. Every task's bell is set
-//!   up before any task sends: for threads when the segment is made, for processes before these meet.
+//! - D6: where a task is sent marks ([`crate::adapters::local::arrivals`]) the count of sleepers of its bell is never 0.
+//!   So the load that a sender makes after every frame leads it to the mark too, and tasks without marks pay nothing for
+//!   them. There the mark takes the frame's place in D1: a fence follows it, and a second load of the count. Every bell is
+//!   set up before any task sends there that needs a mark: for threads when the segment is made, for processes before
+//!   these meet. A later world sets up those of the first one, too. A task of this one looks for marks if its bell says
+//!   so: that was stored, by the same sender or one before it, before the mark, so D1 covers it with the mark.
 //! - D7: when the kernel interrupts the processors of several processes (Y3) it can miss one, and then D1 fails. So a
 //!   waiting thread ([`crate::progress::context`]) polls again ten times a second: such a wake-up comes late, but it
 //!   comes.
@@ -66,9 +68,15 @@ impl Bell {
         Self { rung, sleepers, arrivals: Arrivals::new() }
     }
 
-    /// Makes senders leave marks. Called before any task sends (D6).
+    /// Makes senders leave marks. Called before any task sends that needs them (D6).
     pub(crate) fn want_marks(&self) {
         self.sleepers.fetch_or(MARKED, Ordering::Relaxed);
+    }
+
+    /// Whether there may be marks.
+    #[inline(always)]
+    pub(crate) fn wants_marks(&self) -> bool {
+        self.sleepers.load(Ordering::Relaxed) & MARKED != 0
     }
 
     /// Announces that a thread of the bell's task is about to sleep. The caller then polls for work, and calls
@@ -101,18 +109,19 @@ impl Bell {
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Rings for a frame of `origin` that was published to the bell's task.
+    /// Rings for a frame of `origin` that was published to the bell's task, which may need a mark of it: if it does not
+    /// poll the ring of this frame in turn.
     #[inline(always)]
-    pub(crate) fn ring_for(&self, origin: u32, fences: Fences) {
+    pub(crate) fn ring_for(&self, origin: u32, needs_mark: impl FnOnce() -> bool, fences: Fences) {
         fences.light();
         if self.sleepers.load(Ordering::Relaxed) != 0 {
-            self.mark_and_wake(origin, fences);
+            self.mark_and_wake(origin, needs_mark(), fences);
         }
     }
 
     #[cold]
-    fn mark_and_wake(&self, origin: u32, fences: Fences) {
-        if self.sleepers.load(Ordering::Relaxed) & MARKED != 0 {
+    fn mark_and_wake(&self, origin: u32, needs_mark: bool, fences: Fences) {
+        if needs_mark {
             self.arrivals.mark(origin as usize);
             fences.light();
         }

@@ -8,12 +8,12 @@ use crate::adapter::AdapterError;
 use crate::adapters::local::layout::{Layout, SLOT_BYTES};
 
 /// Size of the facts in bytes.
-pub(crate) const FACTS_BYTES: usize = 56;
+pub(crate) const FACTS_BYTES: usize = 64;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"MPJ-LAPI");
 
 /// Changes whenever the meaning of any byte of a segment changes, frames included.
-const VERSION: u64 = 17;
+const VERSION: u64 = 18;
 
 /// Encodes the facts of a segment with `layout`.
 pub(crate) fn encode(layout: &Layout) -> [u8; FACTS_BYTES] {
@@ -24,13 +24,15 @@ pub(crate) fn encode(layout: &Layout) -> [u8; FACTS_BYTES] {
     bytes
 }
 
-/// The numbers of tasks and of contexts per task that a segment claims to have. Untrusted until [`check`].
-pub(crate) fn claimed_endpoints(bytes: &[u8; FACTS_BYTES]) -> (usize, usize) {
+/// The numbers that a segment claims to have: of the tasks that its job starts with, of all tasks that the job can have,
+/// and of contexts per task. Untrusted until [`check`].
+pub(crate) fn claimed_endpoints(bytes: &[u8; FACTS_BYTES]) -> (usize, usize, usize) {
     let field = |at: usize| {
         let field = bytes[at..at + 8].try_into().expect("eight bytes");
         usize::try_from(u64::from_ne_bytes(field)).unwrap_or(usize::MAX)
     };
-    (field(16), field(48).saturating_add(1))
+    let tasks = field(16);
+    (tasks.saturating_sub(field(56)), tasks, field(48).saturating_add(1))
 }
 
 /// Compares the facts of a segment with those expected for `layout`.
@@ -55,6 +57,7 @@ fn facts(layout: &Layout) -> [(&'static str, u64); FACTS_BYTES / 8] {
         ("size of a slot", SLOT_BYTES as u64),
         ("size of a data ring", layout.data_ring() as u64),
         ("number of contexts beyond the first", layout.contexts() as u64 - 1),
+        ("number of ranks that may follow later", (layout.tasks() - layout.first_tasks()) as u64),
     ]
 }
 
@@ -66,9 +69,10 @@ mod tests {
     fn accepts_its_own_facts() {
         let layout = Layout::new(3, 1).unwrap();
         check(&encode(&layout), &layout).unwrap();
-        assert_eq!(claimed_endpoints(&encode(&layout)), (3, 1));
-        let layout = Layout::new(5, 4).unwrap();
-        assert_eq!(claimed_endpoints(&encode(&layout)), (5, 4));
+        assert_eq!(claimed_endpoints(&encode(&layout)), (3, 3, 1));
+        let layout = Layout::with_room(2, 5, 4).unwrap();
+        check(&encode(&layout), &layout).unwrap();
+        assert_eq!(claimed_endpoints(&encode(&layout)), (2, 5, 4));
     }
 
     #[test]
@@ -97,10 +101,19 @@ mod tests {
         assert!(refused.contains(expected), "{refused}");
     }
 
-    /// For one context the last fact is 0, as in a segment where nobody has written it.
+    /// For one context and no later tasks the last facts are 0, as in a segment where nobody has written them.
     #[test]
-    fn one_context_adds_nothing_to_the_facts() {
-        assert_eq!(encode(&Layout::new(3, 1).unwrap())[48..], [0; 8]);
+    fn one_context_and_no_room_add_nothing_to_the_facts() {
+        assert_eq!(encode(&Layout::new(3, 1).unwrap())[48..], [0; 16]);
+    }
+
+    #[test]
+    fn refuses_the_segment_of_a_job_with_another_room() {
+        let segment = encode(&Layout::with_room(8, 20, 1).unwrap());
+        let refused = check(&segment, &Layout::with_room(9, 20, 1).unwrap());
+        let refused = refused.unwrap_err().to_string();
+        let expected = "number of ranks that may follow later is 0xc and should be 0xb";
+        assert!(refused.contains(expected), "{refused}");
     }
 
     #[test]

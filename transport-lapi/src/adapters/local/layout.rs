@@ -9,6 +9,12 @@
 //! context 0; the header pages of the other context segments are not used. Behind the context segments are the tasks'
 //! shared areas, one for each context of each task.
 //!
+//! All this is for the tasks that the job starts with, so that their messages do not depend on how many others it may
+//! start later. If it may, each context segment goes on with its *room*: the same parts once more, with rings of other
+//! sizes, for the later tasks and for all pairs with at least one of them. The room is laid out for all tasks, the first
+//! ones included, since that costs nothing: memory is taken only where something is written. Behind the first tasks'
+//! shared areas are, likewise, those of the room.
+//!
 //! - LY1: the parts of a context segment do not overlap, and the last one ends at [`Layout::context_bytes`], where the
 //!   next context segment begins.
 //! - LY2: context segments, header, task blocks, wait tables, indices and words start on a multiple of [`SEPARATION`],
@@ -93,48 +99,163 @@ fn data_ring_of_two() -> usize {
     cache.saturating_mul(2).clamp(*TWO_TASKS.start(), *TWO_TASKS.end())
 }
 
-/// The sizes of one job's segment, and the places in it.
+/// Slots and bytes of the data rings of all pairs of a room together, within the limits per pair. More than for the
+/// first tasks, since few pairs of a room are ever used.
+const ROOM_SLOTS: usize = if cfg!(miri) { 1 << 6 } else { 1 << 21 };
+const ROOM_DATA: usize = if cfg!(miri) { 32 << 10 } else { 2 << 30 };
+
+/// The parts of a context segment that there are for each task and for each pair: their sizes, and their places in the
+/// context segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Layout {
+struct Tier {
+    /// Where it begins.
+    start: usize,
     tasks: usize,
-    contexts: usize,
     slots: usize,
     data_ring: usize,
     /// Bytes of a shared area.
     area: usize,
 }
 
+impl Tier {
+    /// That of the tasks that a job starts with, where a pair in a job of two tasks has `of_two` data ring bytes.
+    fn of_first(tasks: usize, of_two: impl FnOnce() -> usize) -> Self {
+        let pairs = tasks * tasks;
+        let slots = floor_power_of_two(JOB_SLOTS / pairs).clamp(16, 256);
+        let limit = if tasks == 2 { of_two() } else { TASK_DATA / (tasks - 1).max(1) };
+        let data_ring = floor_power_of_two(limit.min(JOB_DATA / pairs)).max(32 << 10);
+        Self { start: HEADER_BYTES, tasks, slots, data_ring, area: area_of(tasks) }
+    }
+
+    /// That of a room of `tasks` tasks, the first ones included, which begins behind other parts.
+    fn of_room(tasks: usize, start: usize) -> Self {
+        let pairs = tasks * tasks;
+        let slots = floor_power_of_two(ROOM_SLOTS / pairs).clamp(16, 256);
+        let limit = (TASK_DATA / (tasks - 1).max(1)).max(64 << 10).min(ROOM_DATA / pairs);
+        let data_ring = floor_power_of_two(limit).max(32 << 10);
+        Self { start, tasks, slots, data_ring, area: area_of(tasks) }
+    }
+
+    const fn recycled_bytes(&self) -> usize {
+        let most = MAX_BUFFERS * BUFFER_BYTES;
+        let quarter = self.data_ring / 4 / LONGEST * LONGEST;
+        if quarter < most { quarter } else { most }
+    }
+
+    const fn task_at(&self, task: usize) -> usize {
+        self.start + task * TASK_BYTES
+    }
+
+    const fn wait_table_at(&self, task: usize) -> usize {
+        self.task_at(self.tasks) + task * WAIT_TABLE_BYTES
+    }
+
+    const fn indices_at(&self, origin: usize, target: usize) -> usize {
+        self.wait_table_at(self.tasks) + self.pair(origin, target) * INDICES_BYTES
+    }
+
+    const fn share_at(&self, origin: usize, target: usize) -> usize {
+        let all_indices = self.tasks * self.tasks * INDICES_BYTES;
+        self.indices_at(0, 0) + all_indices + self.pair(origin, target) * SHARE_BYTES
+    }
+
+    const fn slots_at(&self, origin: usize, target: usize) -> usize {
+        let all_shares = self.tasks * self.tasks * SHARE_BYTES;
+        self.share_at(0, 0) + all_shares + self.pair(origin, target) * self.slots * SLOT_BYTES
+    }
+
+    const fn data_ring_at(&self, origin: usize, target: usize) -> usize {
+        let all_slots = self.tasks * self.tasks * self.slots * SLOT_BYTES;
+        self.slots_at(0, 0) + all_slots + self.pair(origin, target) * self.data_ring
+    }
+
+    const fn recycled_at(&self, one: usize, other: usize) -> usize {
+        let (low, high) = if one < other { (one, other) } else { (other, one) };
+        let all_data_rings = self.tasks * self.tasks * self.data_ring;
+        self.data_ring_at(0, 0)
+            + all_data_rings
+            + (high * (high - 1) / 2 + low) * self.recycled_bytes()
+    }
+
+    /// Where it ends.
+    const fn end(&self) -> usize {
+        self.recycled_at(0, self.tasks)
+    }
+
+    const fn pair(&self, origin: usize, target: usize) -> usize {
+        target * self.tasks + origin
+    }
+}
+
+/// The sizes of one job's segment, and the places in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// For the tasks that the job starts with.
+    first: Tier,
+    /// For the others, if it may start others later.
+    room: Option<Tier>,
+    contexts: usize,
+}
+
 impl Layout {
     /// Makes the layout of a job of `tasks` tasks with `contexts` contexts each. Every task computes the same one, as
     /// all are on one machine.
     pub(crate) fn new(tasks: usize, contexts: usize) -> Result<Self, AdapterError> {
-        Self::with_data_ring(tasks, contexts, data_ring_of_two)
+        Self::with_room(tasks, tasks, contexts)
     }
 
-    /// [`Layout::new`] where a pair in a job of two tasks has `of_two` data ring bytes. Other jobs do not ask for
-    /// these.
+    /// [`Layout::new`] for a job that starts with `first` tasks and can have `tasks` in all.
+    pub(crate) fn with_room(
+        first: usize,
+        tasks: usize,
+        contexts: usize,
+    ) -> Result<Self, AdapterError> {
+        Self::with_data_ring(first, tasks, contexts, data_ring_of_two)
+    }
+
+    /// [`Layout::with_room`] where a pair in a job that starts with two tasks has `of_two` data ring bytes. Other jobs do
+    /// not ask for these.
     fn with_data_ring(
+        first: usize,
         tasks: usize,
         contexts: usize,
         of_two: impl FnOnce() -> usize,
     ) -> Result<Self, AdapterError> {
-        if !(1..=MAX_PLACES_PER_HOST).contains(&tasks) {
+        if !(1..=MAX_PLACES_PER_HOST).contains(&tasks) || !(1..=tasks).contains(&first) {
             return Err(AdapterError::HostTaskCount { asked: tasks, max: MAX_PLACES_PER_HOST });
         }
         if !(1..=MAX_CONTEXTS).contains(&contexts) {
             return Err(AdapterError::ContextCount { asked: contexts, max: MAX_CONTEXTS });
         }
-        let pairs = tasks * tasks;
-        let slots = floor_power_of_two(JOB_SLOTS / pairs).clamp(16, 256);
-        let limit = if tasks == 2 { of_two() } else { TASK_DATA / (tasks - 1).max(1) };
-        let data_ring = floor_power_of_two(limit.min(JOB_DATA / pairs)).max(32 << 10);
-        let area = floor_power_of_two(JOB_AREAS / tasks).clamp(*AREA.start(), *AREA.end());
-        Ok(Self { tasks, contexts, slots, data_ring, area })
+        let of_first = Tier::of_first(first, of_two);
+        let room = (tasks > first).then(|| Tier::of_room(tasks, of_first.end()));
+        Ok(Self { first: of_first, room, contexts })
     }
 
-    /// Number of tasks.
+    /// The tier in which `task` has its block.
+    const fn of_task(&self, task: usize) -> &Tier {
+        match &self.room {
+            Some(room) if task >= self.first.tasks => room,
+            _ => &self.first,
+        }
+    }
+
+    /// The tier in which two tasks have their rings.
+    const fn of_pair(&self, one: usize, other: usize) -> &Tier {
+        self.of_task(if one < other { other } else { one })
+    }
+
+    /// Number of tasks that the job can have.
     pub(crate) const fn tasks(&self) -> usize {
-        self.tasks
+        match &self.room {
+            Some(room) => room.tasks,
+            None => self.first.tasks,
+        }
+    }
+
+    /// Number of tasks that the job starts with.
+    pub(crate) const fn first_tasks(&self) -> usize {
+        self.first.tasks
     }
 
     /// Number of contexts of each task.
@@ -142,28 +263,36 @@ impl Layout {
         self.contexts
     }
 
-    /// Slots per pair.
+    /// Slots per pair of the first tasks.
     pub(crate) const fn slots(&self) -> usize {
-        self.slots
+        self.first.slots
     }
 
-    /// Bytes of data ring per pair.
+    /// Slots of the ring between two tasks.
+    pub(crate) const fn slots_of(&self, origin: usize, target: usize) -> usize {
+        self.of_pair(origin, target).slots
+    }
+
+    /// Bytes of data ring per pair of the first tasks.
     pub(crate) const fn data_ring(&self) -> usize {
-        self.data_ring
+        self.first.data_ring
+    }
+
+    /// Bytes of the data ring between two tasks.
+    pub(crate) const fn data_ring_of(&self, origin: usize, target: usize) -> usize {
+        self.of_pair(origin, target).data_ring
     }
 
     /// Bytes of the recycled buffers of two tasks together: a quarter of a data ring, or none if the longest body in
     /// recycled buffers does not fit there.
-    pub(crate) const fn recycled_bytes(&self) -> usize {
-        let most = MAX_BUFFERS * BUFFER_BYTES;
-        let quarter = self.data_ring / 4 / LONGEST * LONGEST;
-        if quarter < most { quarter } else { most }
+    pub(crate) const fn recycled_bytes(&self, one: usize, other: usize) -> usize {
+        self.of_pair(one, other).recycled_bytes()
     }
 
-    /// Largest body of one frame: at most a quarter of the data ring, as rule B2 of
+    /// Largest body of one frame between two tasks: at most a quarter of the data ring, as rule B2 of
     /// [`crate::adapters::local::data_ring`] demands.
-    pub(crate) fn max_body(&self) -> usize {
-        MAX_BODY.min(self.data_ring / 4)
+    pub(crate) fn max_body(&self, origin: usize, target: usize) -> usize {
+        MAX_BODY.min(self.data_ring_of(origin, target) / 4)
     }
 
     /// Where the segment of `context` starts. All other places are relative to it.
@@ -173,49 +302,50 @@ impl Layout {
 
     /// Where the block of `task` starts.
     pub(crate) const fn task_at(&self, task: usize) -> usize {
-        HEADER_BYTES + task * TASK_BYTES
+        self.of_task(task).task_at(task)
     }
 
     /// Where the wait table of `task` starts.
     pub(crate) const fn wait_table_at(&self, task: usize) -> usize {
-        self.task_at(self.tasks) + task * WAIT_TABLE_BYTES
+        self.of_task(task).wait_table_at(task)
     }
 
     /// Where the indices of the pair start.
     pub(crate) const fn indices_at(&self, origin: usize, target: usize) -> usize {
-        self.wait_table_at(self.tasks) + self.pair(origin, target) * INDICES_BYTES
+        self.of_pair(origin, target).indices_at(origin, target)
     }
 
     /// Where the pair's words for a shared get start.
     pub(crate) const fn share_at(&self, origin: usize, target: usize) -> usize {
-        let all_indices = self.tasks * self.tasks * INDICES_BYTES;
-        self.indices_at(0, 0) + all_indices + self.pair(origin, target) * SHARE_BYTES
+        self.of_pair(origin, target).share_at(origin, target)
     }
 
     /// Where the slots of the pair start.
     pub(crate) const fn slots_at(&self, origin: usize, target: usize) -> usize {
-        let all_shares = self.tasks * self.tasks * SHARE_BYTES;
-        self.share_at(0, 0) + all_shares + self.pair(origin, target) * self.slots * SLOT_BYTES
+        self.of_pair(origin, target).slots_at(origin, target)
     }
 
     /// Where the data ring of the pair starts.
     pub(crate) const fn data_ring_at(&self, origin: usize, target: usize) -> usize {
-        let all_slots = self.tasks * self.tasks * self.slots * SLOT_BYTES;
-        self.slots_at(0, 0) + all_slots + self.pair(origin, target) * self.data_ring
+        self.of_pair(origin, target).data_ring_at(origin, target)
     }
 
     /// Where the recycled buffers of two different tasks start, in whichever order these are given.
     pub(crate) const fn recycled_at(&self, one: usize, other: usize) -> usize {
-        let (low, high) = if one < other { (one, other) } else { (other, one) };
-        let all_data_rings = self.tasks * self.tasks * self.data_ring;
-        self.data_ring_at(0, 0)
-            + all_data_rings
-            + (high * (high - 1) / 2 + low) * self.recycled_bytes()
+        self.of_pair(one, other).recycled_at(one, other)
+    }
+
+    /// Size of the part of a context segment that the first tasks use, at its beginning.
+    pub(crate) const fn first_bytes(&self) -> usize {
+        self.first.end()
     }
 
     /// Size of the segment of one context.
     pub(crate) const fn context_bytes(&self) -> usize {
-        self.recycled_at(0, self.tasks)
+        match &self.room {
+            Some(room) => room.end(),
+            None => self.first.end(),
+        }
     }
 
     /// Size of all context segments, the part of the segment that every job uses.
@@ -223,9 +353,9 @@ impl Layout {
         self.contexts * self.context_bytes()
     }
 
-    /// The same layout without shared areas, for several tasks that are threads.
+    /// The same layout without shared areas, for several tasks that are threads, which start together.
     pub(crate) const fn without_areas(self) -> Self {
-        Self { area: 0, ..self }
+        Self { first: Tier { area: 0, ..self.first }, ..self }
     }
 
     /// The same layout with so many contexts more, for further clients of tasks that are processes.
@@ -233,39 +363,55 @@ impl Layout {
         Self { contexts: self.contexts + contexts, ..self }
     }
 
-    /// The layout of a segment that claims to have so many contexts in all.
-    pub(crate) fn of_segment(tasks: usize, contexts: usize) -> Result<Self, AdapterError> {
+    /// The layout of a segment that claims to have so many contexts in all, to start with `first` tasks and to have
+    /// places for `tasks`.
+    pub(crate) fn of_segment(
+        first: usize,
+        tasks: usize,
+        contexts: usize,
+    ) -> Result<Self, AdapterError> {
         let asked = contexts.min(MAX_CONTEXTS);
         let max = MAX_CONTEXTS + SPARE_CONTEXTS;
         match contexts - asked {
-            spare @ ..=SPARE_CONTEXTS => Ok(Self::new(tasks, asked)?.with_spare(spare)),
+            spare @ ..=SPARE_CONTEXTS => {
+                Ok(Self::with_room(first, tasks, asked)?.with_spare(spare))
+            }
             _ => Err(AdapterError::ContextCount { asked: contexts, max }),
         }
     }
 
-    /// Bytes of one shared area.
-    pub(crate) const fn area_bytes(&self) -> usize {
-        self.area
+    /// Bytes of the shared area of `task`.
+    pub(crate) const fn area_bytes(&self, task: usize) -> usize {
+        self.of_task(task).area
     }
 
     /// Where the shared area of `task` for `context` starts in the segment.
     pub(crate) const fn area_at(&self, context: usize, task: usize) -> usize {
         let first = self.contexts_bytes().next_multiple_of(PAGE);
-        first + (context * self.tasks + task) * self.area_bytes()
+        let Tier { tasks, area, .. } = self.first;
+        match &self.room {
+            Some(room) if task >= tasks => {
+                let behind = first + self.contexts * tasks * area;
+                behind + (context * room.tasks + task) * room.area
+            }
+            _ => first + (context * tasks + task) * area,
+        }
     }
 
     /// Size of the segment.
     pub(crate) const fn bytes(&self) -> usize {
-        self.area_at(self.contexts, 0)
-    }
-
-    const fn pair(&self, origin: usize, target: usize) -> usize {
-        target * self.tasks + origin
+        self.area_at(self.contexts - 1, self.tasks() - 1) + self.area_bytes(self.tasks() - 1)
     }
 }
 
+/// Bytes of a shared area where `tasks` tasks have one.
+fn area_of(tasks: usize) -> usize {
+    floor_power_of_two(JOB_AREAS / tasks).clamp(*AREA.start(), *AREA.end())
+}
+
 /// Returns the size in bytes that the segment of a job of `num_tasks` tasks with `contexts` contexts each has at least: it
-/// is larger where there is room for the contexts of further clients. It occupies memory only where a job touches it.
+/// is larger where there is room for the contexts of further clients or for tasks that are started later. It occupies
+/// memory only where a job touches it.
 ///
 /// # Errors
 /// [`AdapterError::HostTaskCount`], [`AdapterError::ContextCount`].
@@ -281,146 +427,4 @@ const fn floor_power_of_two(n: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::ops::Range;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// Every part of a segment, in no particular order, with the alignment that it needs.
-    fn parts(layout: &Layout) -> Vec<(Range<usize>, usize)> {
-        let part = |start: usize, len: usize, align: usize| (start..start + len, align);
-        let mut parts = vec![part(0, HEADER_BYTES, SEPARATION)];
-        for target in 0..layout.tasks() {
-            parts.push(part(layout.task_at(target), TASK_BYTES, SEPARATION));
-            parts.push(part(layout.wait_table_at(target), WAIT_TABLE_BYTES, SEPARATION));
-            for origin in 0..layout.tasks() {
-                let slots = layout.slots() * SLOT_BYTES;
-                parts.push(part(layout.indices_at(origin, target), INDICES_BYTES, SEPARATION));
-                parts.push(part(layout.share_at(origin, target), SHARE_BYTES, SEPARATION));
-                parts.push(part(layout.slots_at(origin, target), slots, LINE));
-                parts.push(part(layout.data_ring_at(origin, target), layout.data_ring(), LINE));
-            }
-            for lower in 0..target {
-                assert_eq!(layout.recycled_at(target, lower), layout.recycled_at(lower, target));
-                parts.push(part(layout.recycled_at(lower, target), layout.recycled_bytes(), LINE));
-            }
-        }
-        parts
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(12))]
-
-        /// LY1 to LY4.
-        #[test]
-        fn parts_tile_their_plane_and_planes_the_segment(
-            tasks in 1..=MAX_TASKS_PER_HOST,
-            contexts in 1..=MAX_CONTEXTS,
-            of_two in TWO_TASKS,
-        ) {
-            let layout = Layout::with_data_ring(tasks, contexts, || of_two).unwrap();
-            prop_assert!(layout.slots().is_power_of_two());
-            prop_assert!(layout.data_ring().is_power_of_two());
-            prop_assert!(layout.max_body() * 4 <= layout.data_ring());
-            let recycled = layout.recycled_bytes() / BUFFER_BYTES;
-            prop_assert!(recycled == 0 || recycled.is_power_of_two() && recycled <= MAX_BUFFERS);
-            prop_assert_eq!(layout.recycled_bytes() % BUFFER_BYTES, 0);
-            let mut parts = parts(&layout);
-            parts.sort_by_key(|(range, _)| range.start);
-            for (range, align) in &parts {
-                prop_assert_eq!(range.start % align, 0);
-            }
-            for pair in parts.windows(2) {
-                prop_assert!(pair[0].0.end <= pair[1].0.start);
-            }
-            prop_assert_eq!(parts.last().unwrap().0.end, layout.context_bytes());
-            prop_assert_eq!(layout.context_bytes() % SEPARATION, 0);
-            let ends = (1..=contexts).map(|context| layout.context_at(context));
-            prop_assert!(ends.eq((1..=contexts).map(|contexts| contexts * layout.context_bytes())));
-            prop_assert_eq!(layout.context_at(contexts), layout.contexts_bytes());
-            prop_assert!((0..PAGE).contains(&(layout.area_at(0, 0) - layout.contexts_bytes())));
-            let areas = (0..contexts).flat_map(|c| (0..tasks).map(move |t| layout.area_at(c, t)));
-            let places = (0..).map(|nth| layout.area_at(0, 0) + nth * layout.area_bytes());
-            prop_assert!(areas.clone().eq(places.take(contexts * tasks)));
-            let end = areas.last().unwrap() + layout.area_bytes();
-            prop_assert_eq!(end, layout.bytes());
-            prop_assert_eq!(layout.area_bytes() % PAGE, 0);
-        }
-    }
-
-    #[test]
-    fn sizes_follow_the_number_of_tasks() {
-        let sizes = |tasks| {
-            let layout = Layout::with_data_ring(tasks, 1, || 1 << 20).unwrap();
-            (layout.slots(), layout.data_ring(), layout.max_body(), layout.recycled_bytes())
-        };
-        assert_eq!(sizes(1), (256, 1 << 20, 64 << 10, 256 << 10));
-        assert_eq!(sizes(2), (256, 1 << 20, 64 << 10, 256 << 10));
-        assert_eq!(sizes(4), (256, 256 << 10, 64 << 10, 64 << 10));
-        assert_eq!(sizes(8), (256, 128 << 10, 32 << 10, 32 << 10));
-        assert_eq!(sizes(16), (256, 64 << 10, 16 << 10, 0));
-        assert_eq!(sizes(MAX_TASKS_PER_HOST), (16, 32 << 10, 8 << 10, 0));
-        assert_eq!(sizes(MAX_PLACES_PER_HOST), (16, 32 << 10, 8 << 10, 0));
-    }
-
-    #[test]
-    fn the_data_ring_of_two_tasks_follows_the_cache() {
-        let data_ring =
-            |tasks, of_two| Layout::with_data_ring(tasks, 1, || of_two).unwrap().data_ring();
-        assert_eq!(
-            [1, 2, 3, 4].map(|tasks| data_ring(tasks, 4 << 20)),
-            [1024, 4096, 512, 256].map(|k| k << 10)
-        );
-        assert_eq!(data_ring(2, 3 << 20), 2 << 20);
-        assert!(TWO_TASKS.contains(&data_ring_of_two()));
-    }
-
-    #[test]
-    fn refuses_impossible_task_counts() {
-        for asked in [0, MAX_PLACES_PER_HOST + 1, usize::MAX] {
-            let refused = segment_bytes(asked, 1).unwrap_err();
-            assert!(
-                matches!(refused, AdapterError::HostTaskCount { asked: a, max: 1024 } if a == asked)
-            );
-        }
-    }
-
-    #[test]
-    fn refuses_impossible_numbers_of_contexts() {
-        for asked in [0, MAX_CONTEXTS + 1, usize::MAX] {
-            let refused = segment_bytes(2, asked).unwrap_err();
-            assert!(
-                matches!(refused, AdapterError::ContextCount { asked: a, max: 4 } if a == asked)
-            );
-        }
-    }
-
-    /// Programs and launchers of one version agree on these places.
-    #[test]
-    fn one_context_lies_where_it_always_has() {
-        let places = |tasks| {
-            let layout = Layout::with_data_ring(tasks, 1, || 1 << 20).unwrap();
-            [
-                layout.context_at(0),
-                layout.task_at(tasks - 1),
-                layout.wait_table_at(tasks - 1),
-                layout.indices_at(tasks - 1, 0),
-                layout.share_at(0, tasks - 1),
-                layout.slots_at(tasks - 1, tasks - 1),
-                layout.data_ring_at(0, tasks - 1),
-                layout.contexts_bytes(),
-            ]
-        };
-        assert_eq!(places(2), [0, 4_352, 5_120, 5_760, 6_400, 252_416, 2_431_488, 4_790_784]);
-        assert_eq!(
-            places(16),
-            [0, 7_936, 15_872, 18_304, 79_872, 20_971_520, 36_782_080, 37_830_656]
-        );
-        assert_eq!(
-            places(MAX_TASKS_PER_HOST),
-            [0, 69_376, 200_192, 233_344, 16_945_152, 352_517_120, 2_491_617_280, 2_500_005_888]
-        );
-    }
-}
+mod tests;

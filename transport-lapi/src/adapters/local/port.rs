@@ -1,6 +1,8 @@
 //! A task's access to the segment of one context: the rings that it fills, the rings that it polls, and the bells.
 //!
-//! It moves the frames of [`crate::adapters::local`].
+//! It moves the frames of [`crate::adapters::local`]. The rings from and to tasks of later worlds cost nothing until a
+//! frame comes that way: only the ends of rings that were used exist, and a task looks for marks of such frames only
+//! when its bell says that there may be some (D6 of [`crate::adapters::local::doorbell`]).
 //!
 //! - P1: the rings and bells inside a `Port` live as long as its segment, which the port holds. They are declared
 //!   `'static`, but none leaves the `Port`. All of them are behind a `Vec` or a `Box`: a reference passed to a
@@ -10,6 +12,7 @@
 
 #![expect(unsafe_code, reason = "a port holds both the segment and views into it")]
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -40,11 +43,16 @@ struct Peer {
 pub(crate) struct Port {
     task: TaskId,
     fences: Fences,
-    /// By task.
+    /// How many tasks there are, with those that may be started later.
+    tasks: usize,
+    /// By task, up to the last one that this task has had to do with.
     peers: Vec<Peer>,
     policy: CachePolicy,
-    /// How many rings are polled in turn: all, or none if marks tell which to poll.
-    in_turn: usize,
+    /// The tasks whose rings are polled in turn: those of this task's world, or none if it is large. Marks tell which of
+    /// the other rings to poll.
+    in_turn: Range<usize>,
+    /// Whether the marks were first in the last turn that this task's own ring shared with them.
+    marks_are_first: bool,
     /// The target of the last frame that was sent.
     latest: usize,
     /// The origin that the next poll begins with, so that none starves.
@@ -57,47 +65,68 @@ impl Port {
     /// Makes the port of `task` in `segment`. Called once for each task and context (P2).
     pub(crate) fn new(segment: Arc<Segment>, task: TaskId, fences: Fences) -> Self {
         let tasks = segment.layout().tasks();
-        Self::among(segment, task, fences, tasks)
+        Self::among(segment, task, fences, tasks, 0..tasks)
     }
 
-    /// [`Port::new`] with rings to and from the first `tasks` tasks only.
-    pub(crate) fn among(segment: Arc<Segment>, task: TaskId, fences: Fences, tasks: usize) -> Self {
-        Self::with_policy(segment, task, fences, tasks, CachePolicy::here())
-    }
-
-    /// [`Port::new`] with a policy, which must be that of the port of each task.
-    fn with_policy(
+    /// [`Port::new`] with rings to and from the first `tasks` tasks only, of which those of `world` were started together
+    /// with this one.
+    pub(crate) fn among(
         segment: Arc<Segment>,
         task: TaskId,
         fences: Fences,
         tasks: usize,
+        world: Range<usize>,
+    ) -> Self {
+        Self::with_policy(segment, task, fences, (tasks, world), CachePolicy::here())
+    }
+
+    /// [`Port::among`] with a policy, which must be that of the port of each task.
+    fn with_policy(
+        segment: Arc<Segment>,
+        task: TaskId,
+        fences: Fences,
+        (tasks, world): (usize, Range<usize>),
         policy: CachePolicy,
     ) -> Self {
+        let me = task as usize;
+        let in_turn = if world.len() <= MOST_POLLED { world.clone() } else { 0..0 };
+        // SAFETY: P1.
+        let bell: &'static Bell = unsafe { &(*Arc::as_ptr(&segment)).task(me).bell.0 };
+        let mut port = Self {
+            task,
+            fences,
+            tasks,
+            peers: Vec::with_capacity(world.end),
+            policy,
+            first: in_turn.start,
+            in_turn,
+            marks_are_first: false,
+            latest: me,
+            visits: Box::new(Visits::new(&bell.arrivals, tasks)),
+            segment,
+        };
+        port.meet(world.end);
+        port
+    }
+
+    /// Makes the ends of the rings to and from all tasks below `end` that there are none for.
+    #[cold]
+    #[inline(never)]
+    fn meet(&mut self, end: usize) {
+        assert!(end <= self.tasks, "tasks of a job are numbered below its size");
         // SAFETY: P1: the views are stored beside the `Arc` that keeps the segment, and dropping
         // them touches no segment memory, so the order of the fields does not matter.
-        let lasting: &'static Segment = unsafe { &*Arc::as_ptr(&segment) };
-        let me = task as usize;
-        let are_polled = segment.layout().tasks() <= MOST_POLLED;
-        let peer = |peer| {
+        let lasting: &'static Segment = unsafe { &*Arc::as_ptr(&self.segment) };
+        let (me, policy) = (self.task as usize, self.policy);
+        for peer in self.peers.len()..end {
             // The task with the lower number has all recycled buffers of a pair at first.
             let recycled = RecycledBuffers::new(lasting.recycled(me, peer), me < peer);
-            Peer {
+            self.peers.push(Peer {
                 to: Producer::new(lasting.ring(me, peer), recycled, policy),
                 from: Consumer::new(lasting.ring(peer, me)),
                 bell: &lasting.task(peer).bell.0,
                 wait_table: lasting.wait_table(me),
-            }
-        };
-        Self {
-            task,
-            fences,
-            peers: (0..tasks).map(peer).collect(),
-            policy,
-            in_turn: if are_polled { tasks } else { 0 },
-            latest: me,
-            first: 0,
-            visits: Box::new(Visits::new(&lasting.task(me).bell.0.arrivals, tasks)),
-            segment,
+            });
         }
     }
 
@@ -108,7 +137,7 @@ impl Port {
 
     /// See [`crate::adapter::Adapter::endpoint`].
     pub(crate) fn endpoint(&self) -> Endpoint {
-        let (num_tasks, context) = (self.peers.len(), self.segment.context());
+        let (num_tasks, context) = (self.tasks, self.segment.context());
         Endpoint { task: self.task, num_tasks, context }
     }
 
@@ -120,11 +149,16 @@ impl Port {
         head: &[u8],
         body: Piece<'_>,
     ) -> Result<Post, AdapterError> {
+        if target as usize >= self.peers.len() {
+            self.meet(target as usize + 1);
+        }
         let peer = &mut self.peers[target as usize];
         let post = peer.to.offer(head, body).map_err(|damage| corrupt(target, damage))?;
         if post == Post::Taken {
             self.latest = target as usize;
-            peer.bell.ring_for(self.task, self.fences);
+            // The target polls in turn what this task does.
+            let needs_mark = || !self.in_turn.contains(&(target as usize));
+            peer.bell.ring_for(self.task, needs_mark, self.fences);
         }
         Ok(post)
     }
@@ -138,16 +172,23 @@ impl Port {
         events: &mut E,
     ) -> Result<usize, AdapterError> {
         if let Some(origin) = origin {
+            if origin as usize >= self.peers.len() {
+                self.meet(origin as usize + 1);
+            }
             return self.poll_origin(origin as usize, budget, events);
         }
         let me = self.task as usize;
+        let Range { start, end } = self.in_turn;
         let mut next = self.first;
-        for _ in 0..self.in_turn {
+        for _ in start..end {
             let from = next;
-            next = if from + 1 == self.in_turn { 0 } else { from + 1 };
-            // Equal positions show that this task has received all it sent to itself, without a load from that ring.
+            next = if from + 1 == end { start } else { from + 1 };
             if from == me {
                 let own = &self.peers[me];
+                if own.bell.wants_marks() {
+                    return self.poll_among_worlds(budget, events);
+                }
+                // Equal positions show that this task has received all it sent to itself, without a load from that ring.
                 if own.to.position() == own.from.position() {
                     continue;
                 }
@@ -159,10 +200,43 @@ impl Port {
                 return polled;
             }
         }
-        if self.in_turn == 0 { self.poll_marked(budget, events) } else { Ok(0) }
+        if start == end { self.poll_marked(budget, events) } else { Ok(0) }
     }
 
-    /// [`Port::poll`] in jobs where marks tell which rings to poll.
+    /// [`Port::poll`] from the turn of this task on, where other worlds leave marks. Their rings and this task's own one share
+    /// a turn, in which each of both is first every other time, so that none starves.
+    #[cold]
+    #[inline(never)]
+    fn poll_among_worlds<E: Events + ?Sized>(
+        &mut self,
+        budget: usize,
+        events: &mut E,
+    ) -> Result<usize, AdapterError> {
+        let (me, in_turn) = (self.task as usize, self.in_turn.clone());
+        self.marks_are_first = !self.marks_are_first;
+        let mut polled = match self.marks_are_first {
+            true => self.poll_marked(budget, events),
+            false => self.poll_origin(me, budget, events),
+        };
+        if matches!(polled, Ok(0)) {
+            polled = match self.marks_are_first {
+                true => self.poll_origin(me, budget, events),
+                false => self.poll_marked(budget, events),
+            };
+        }
+        let mut next = me + 1;
+        for from in (next..in_turn.end).chain(in_turn.start..me) {
+            if !matches!(polled, Ok(0)) {
+                break;
+            }
+            polled = self.poll_origin(from, budget, events);
+            next = from + 1;
+        }
+        self.first = if next == in_turn.end { in_turn.start } else { next };
+        polled
+    }
+
+    /// [`Port::poll`] where marks tell which rings to poll.
     #[cold]
     #[inline(never)]
     fn poll_marked<E: Events + ?Sized>(
@@ -180,6 +254,9 @@ impl Port {
                 collected = true;
                 continue;
             };
+            if from >= self.peers.len() {
+                self.meet(from + 1);
+            }
             let delivered = self.poll_origin(from, budget, events)?;
             if delivered < budget {
                 self.visits.done(from);
@@ -190,7 +267,7 @@ impl Port {
         }
     }
 
-    /// Delivers at most `budget` frames of one origin.
+    /// Delivers at most `budget` frames of one origin, whose ring this task has an end of.
     #[inline(always)]
     fn poll_origin<E: Events + ?Sized>(
         &mut self,
@@ -199,7 +276,7 @@ impl Port {
         events: &mut E,
     ) -> Result<usize, AdapterError> {
         let origin = from as TaskId;
-        let Peer { to, from, bell, wait_table } = &mut self.peers[from];
+        let Peer { to, from, bell, wait_table, .. } = &mut self.peers[from];
         let mut delivered = 0;
         let polled = loop {
             if delivered == budget {
@@ -232,7 +309,7 @@ impl Port {
         let Self { peers, in_turn, latest, .. } = self;
         match self.policy {
             CachePolicy::Pull => {
-                peers[..*in_turn].iter().for_each(|peer| peer.from.fetch_awaited());
+                peers[in_turn.clone()].iter().for_each(|peer| peer.from.fetch_awaited());
             }
             CachePolicy::Demote => peers[*latest].to.prefetch_more(),
         }
@@ -359,7 +436,10 @@ impl Losses for BellAndTable {
     fn declare_end(&self) {
         let word = &self.segment.task(self.task as usize).wireup.is_at_end;
         word.store(1, Ordering::Release); // SYNC: end of a task
-        self.segment.tasks().for_each(|block| block.bell.0.ring(Fences::Symmetric));
+        // Only tasks of other worlds wait for it. Where there are some, marks are wanted (D6).
+        if self.bell().wants_marks() {
+            self.segment.tasks().for_each(|block| block.bell.0.ring(Fences::Symmetric));
+        }
     }
 
     fn is_at_end(&self, task: TaskId) -> bool {

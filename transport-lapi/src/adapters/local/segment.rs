@@ -132,8 +132,6 @@ pub(crate) struct Segment {
     base: NonNull<u8>,
     context: usize,
     layout: Layout,
-    /// Where the first shared area of this context begins, kept because every direct put asks for it.
-    areas_at: usize,
     /// Keeps the memory for S1.
     memory: Arc<Backing>,
 }
@@ -156,7 +154,7 @@ impl Segment {
         let start =
             unsafe { rustix::mm::mmap_anonymous(nowhere, bytes, access, MapFlags::PRIVATE) }
                 .map_err(failed)?;
-        if layout.area_bytes() > 0 && !cfg!(miri) {
+        if layout.area_bytes(0) > 0 && !cfg!(miri) {
             // A huge page would occupy memory of areas that nobody uses. A refusal is harmless.
             // SAFETY: the mapping is new, and the advice changes no byte of it.
             let _ = unsafe { rustix::mm::madvise(start, bytes, Advice::LinuxNoHugepage) };
@@ -164,7 +162,8 @@ impl Segment {
         let start = NonNull::new(start.cast()).ok_or_else(|| failed(Errno::NOMEM))?;
         // SAFETY: S1: the mapping is new, readable, writable, aligned to a page, and used by nobody else.
         let segment = unsafe { Self::from_mapping(start, layout) };
-        (0..layout.tasks()).for_each(|task| segment.set_up(task, 0..layout.contexts()));
+        let all = 0..layout.tasks();
+        all.clone().for_each(|task| segment.set_up(task, &all, 0..layout.contexts()));
         Ok(segment)
     }
 
@@ -178,7 +177,7 @@ impl Segment {
         }
         let (bytes, process) = (layout.bytes(), ProcessMark::new());
         let memory = Arc::new(Backing { start, bytes, process });
-        Self { start, base: start, context: 0, layout, areas_at: layout.area_at(0, 0), memory }
+        Self { start, base: start, context: 0, layout, memory }
     }
 
     /// Returns the segment of `context`, in the same memory.
@@ -187,8 +186,7 @@ impl Segment {
         let Self { start, layout, .. } = *self;
         // SAFETY: inside the memory (S1, LY1).
         let base = unsafe { start.add(layout.context_at(context)) };
-        let areas_at = layout.area_at(context, 0);
-        Self { start, base, context, layout, areas_at, memory: Arc::clone(&self.memory) }
+        Self { start, base, context, layout, memory: Arc::clone(&self.memory) }
     }
 
     /// Returns those of all contexts, in order.
@@ -227,10 +225,13 @@ impl Segment {
         self.view(self.layout.wait_table_at(task))
     }
 
-    /// Initialises the blocks of `task` in these contexts, before any task sends there.
-    pub(crate) fn set_up(&self, task: usize, contexts: Range<usize>) {
-        if self.layout.tasks() > MOST_POLLED {
-            for segment in contexts.map(|context| self.of_context(context)) {
+    /// Initialises the blocks of `task` in these contexts, before any task sends there. It was started together with
+    /// `world`. If others were there before, their bells lead it to the marks, too.
+    pub(crate) fn set_up(&self, task: usize, world: &Range<usize>, contexts: Range<usize>) {
+        let before = 0..world.start.min(self.layout.first_tasks());
+        let needs_marks = world.len() > MOST_POLLED || !before.is_empty();
+        for segment in contexts.map(|context| self.of_context(context)) {
+            for task in before.clone().chain(needs_marks.then_some(task)) {
                 segment.task(task).bell.0.want_marks(); // D6 of `crate::adapters::local::doorbell`
             }
         }
@@ -246,10 +247,13 @@ impl Segment {
         let tasks = self.layout.tasks();
         assert!(origin < tasks && target < tasks, "tasks of a job are numbered below its size");
         Ring {
-            slots: self.views(self.layout.slots_at(origin, target), self.layout.slots()),
+            slots: self
+                .views(self.layout.slots_at(origin, target), self.layout.slots_of(origin, target)),
             indices: self.view(self.layout.indices_at(origin, target)),
-            data_ring: self
-                .views(self.layout.data_ring_at(origin, target), self.layout.data_ring() / LINE),
+            data_ring: self.views(
+                self.layout.data_ring_at(origin, target),
+                self.layout.data_ring_of(origin, target) / LINE,
+            ),
         }
     }
 
@@ -260,7 +264,8 @@ impl Segment {
         if one == other {
             return &[];
         }
-        self.views(self.layout.recycled_at(one, other), self.layout.recycled_bytes() / LINE)
+        let lines = self.layout.recycled_bytes(one, other) / LINE;
+        self.views(self.layout.recycled_at(one, other), lines)
     }
 
     /// The words that `origin` uses to share a get with `target`.
@@ -281,8 +286,8 @@ impl Segment {
     pub(crate) fn area(&self, task: usize) -> NonNull<[u8]> {
         assert!(task < self.layout.tasks(), "tasks of a job are numbered below its size");
         // SAFETY: inside the memory (S1, LY4).
-        let start = unsafe { self.start.add(self.areas_at + task * self.layout.area_bytes()) };
-        NonNull::slice_from_raw_parts(start, self.layout.area_bytes())
+        let start = unsafe { self.start.add(self.layout.area_at(self.context, task)) };
+        NonNull::slice_from_raw_parts(start, self.layout.area_bytes(task))
     }
 
     /// A view of the bytes at `at`. Callers pass only places of the layout, with the types that are there.

@@ -333,7 +333,7 @@ impl SharedGet {
 pub(crate) struct Shares {
     task: TaskId,
     fences: Fences,
-    /// This task's gets, by target.
+    /// This task's gets, by target, up to the last target that there was one from.
     gets: Vec<Option<SharedGet>>,
     /// Number of the last get.
     last: u32,
@@ -344,8 +344,7 @@ pub(crate) struct Shares {
 
 impl Shares {
     pub(crate) fn new(segment: Arc<Segment>, task: TaskId, fences: Fences) -> Self {
-        let gets = std::iter::repeat_with(|| None).take(segment.layout().tasks()).collect();
-        Self { task, fences, gets, last: 0, refused: false, segment }
+        Self { task, fences, gets: Vec::new(), last: 0, refused: false, segment }
     }
 
     /// Whether a get of `len` bytes from `target` can be shared: it has at least two units, and its ends are different
@@ -356,7 +355,7 @@ impl Shares {
 
     /// Whether a get from `target` is being shared now.
     pub(crate) fn is_busy(&self, target: TaskId) -> bool {
-        self.gets[target as usize].is_some()
+        self.gets.get(target as usize).is_some_and(Option::is_some)
     }
 
     /// See [`crate::adapter::CooperativeCopy::begin`]. The caller has checked that it is possible.
@@ -371,7 +370,11 @@ impl Shares {
         let words = self.segment.share(self.task as usize, target as usize);
         let opened = Opened::new(words, self.last, into.addr(), Measure::of(into.len()));
         let get = SharedGet { opened, remote, offset, into, stage: Stage::Open };
-        self.gets[target as usize] = Some(get);
+        let place = target as usize;
+        if place >= self.gets.len() {
+            self.gets.resize_with(place + 1, || None);
+        }
+        self.gets[place] = Some(get);
         self.last
     }
 
@@ -419,8 +422,8 @@ impl Shares {
 
     /// Ends the get from `target`, if there is one. Returns whether nobody writes any more (U6).
     pub(crate) fn end(&mut self, target: TaskId, gone: impl FnOnce() -> bool) -> bool {
+        let Some(place) = self.gets.get_mut(target as usize) else { return true };
         let words = self.segment.share(self.task as usize, target as usize);
-        let place = &mut self.gets[target as usize];
         if let Some(get) = place.as_mut().filter(|get| matches!(get.stage, Stage::Open)) {
             get.stage = Stage::GivenUp;
         }

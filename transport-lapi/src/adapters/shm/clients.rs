@@ -75,7 +75,7 @@ pub(super) fn publish(segment: &Segment, world: &World, first: usize, client: Cl
     world.publish(segment);
     // WO2.
     let asks = world.of_parent(segment).map_or(client.asks, |tasks| all_ask(segment, tasks, first));
-    segment.set_up(task, first..first + client.contexts);
+    segment.set_up(task, &world.places(), first..first + client.contexts);
     let context = segment.of_context(first);
     let line = &context.task(task).wireup;
     let bytes = client.name.bytes().chain(std::iter::repeat(0)).take(MAX_CLIENT_NAME);

@@ -17,14 +17,16 @@ use rustix::mm::Advice;
 
 use crate::adapter::AdapterError;
 use crate::adapters::local::header::{self, FACTS_BYTES};
-use crate::adapters::local::layout::{Layout, SLOT_BYTES, SPARE_CONTEXTS};
+use crate::adapters::local::layout::{Layout, MAX_PLACES_PER_HOST, SLOT_BYTES, SPARE_CONTEXTS};
 use crate::adapters::local::segment::Segment;
 use crate::adapters::shm::memory;
+use crate::adapters::shm::world::World;
 use crate::platform::shared;
 
-/// Segments up to this size, that of eight tasks with one context get their memory at the start. So a lack of memory
-/// is an error and not a signal later, and no message meets a page fault. In larger jobs not all pairs communicate:
-/// theirs get memory when they are touched.
+/// What the first tasks of a job use of its segment gets its memory at the start if it is up to this size, that of eight
+/// tasks with one context. So a lack of memory is an error and not a signal later, and no message meets a page fault. In
+/// larger jobs not all pairs communicate: theirs get memory when they are touched, as do those of tasks that are started
+/// later.
 const RESERVED_UP_TO: usize = 22 << 20;
 
 /// Prefix of the names of all job segments; the name of the job follows.
@@ -42,7 +44,20 @@ pub fn create_segment(
     num_tasks: usize,
     contexts: usize,
 ) -> Result<OwnedFd, AdapterError> {
-    let asked = Layout::new(num_tasks, contexts)?;
+    create_segment_with_room(job, num_tasks, num_tasks, contexts)
+}
+
+/// [`create_segment`] for a job that starts with `num_tasks` tasks and can have `most` in all, which is at least as many.
+///
+/// # Errors
+/// As there.
+pub fn create_segment_with_room(
+    job: &str,
+    num_tasks: usize,
+    most: usize,
+    contexts: usize,
+) -> Result<OwnedFd, AdapterError> {
+    let asked = Layout::with_room(num_tasks, most, contexts)?;
     let ample = asked.with_spare(SPARE_CONTEXTS);
     let layout = if memory::is_ample_for(ample.bytes() as u64) { ample } else { asked };
     let bytes = layout.bytes() as u64;
@@ -57,17 +72,33 @@ pub fn create_segment(
     }
     rustix::fs::ftruncate(&fd, bytes)
         .map_err(|errno| system_sized("give the job segment its size", bytes, errno))?;
-    let bytes_of_contexts = layout.context_at(contexts);
-    if bytes_of_contexts <= RESERVED_UP_TO {
-        let bytes = bytes_of_contexts as u64;
-        rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, bytes)
-            .map_err(|errno| system_sized("reserve memory for the job segment", bytes, errno))?;
+    let bytes = layout.first_bytes();
+    if contexts * bytes <= RESERVED_UP_TO {
+        for context in 0..contexts {
+            let (at, bytes) = (layout.context_at(context) as u64, bytes as u64);
+            rustix::fs::fallocate(&fd, FallocateFlags::empty(), at, bytes).map_err(|errno| {
+                system_sized("reserve memory for the job segment", bytes, errno)
+            })?;
+        }
     }
     write_facts(&fd, &layout)
         .map_err(|errno| AdapterError::system("write to the job segment", errno))?;
     rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
         .map_err(|errno| AdapterError::system("seal the job segment", errno))?;
     Ok(fd)
+}
+
+/// Returns how many tasks a job can have in all that starts with `num_tasks` tasks of `contexts` contexts each, if `more`
+/// others are to find room: fewer if a host has no places for so many, and a fraction of them or none if limits on files
+/// or on the address space are low, since a job that needs no room is to start nevertheless.
+pub fn room_for(more: usize, num_tasks: usize, contexts: usize) -> usize {
+    let most = |more| num_tasks.saturating_add(more).min(MAX_PLACES_PER_HOST);
+    let fits = |most: &usize| {
+        let layout = Layout::with_room(num_tasks, *most, contexts);
+        let bytes = layout.map(|layout| layout.with_spare(SPARE_CONTEXTS).bytes() as u64);
+        bytes.is_ok_and(memory::is_ample_for)
+    };
+    (0..4).map(|halved| most(more >> halved)).find(fits).unwrap_or(num_tasks)
 }
 
 fn write_facts(fd: &OwnedFd, layout: &Layout) -> rustix::io::Result<()> {
@@ -78,16 +109,26 @@ fn write_facts(fd: &OwnedFd, layout: &Layout) -> rustix::io::Result<()> {
 
 /// Maps the segment behind `fd`, for any number of tasks and contexts.
 pub(crate) fn open_segment(fd: impl AsFd) -> Result<Segment, AdapterError> {
-    let (tasks, contexts) = header::claimed_endpoints(&read_facts(&fd)?);
+    let (first, tasks, contexts) = header::claimed_endpoints(&read_facts(&fd)?);
     let what = || format!("it claims to be for {tasks} ranks with {contexts} contexts each");
-    let layout = Layout::of_segment(tasks, contexts).map_err(|_| bad(what()))?;
+    let layout = Layout::of_segment(first, tasks, contexts).map_err(|_| bad(what()))?;
     map(fd, layout)
 }
 
-/// Maps the segment behind `fd` for a task of a job of `layout`, with the spare contexts that it has.
-pub(super) fn map_as_task(fd: impl AsFd, layout: Layout) -> Result<Segment, AdapterError> {
-    let (_, contexts) = header::claimed_endpoints(&read_facts(&fd)?);
-    let has_spare = contexts == layout.contexts() + SPARE_CONTEXTS;
+/// Maps the segment behind `fd` for a task of `world`, of so many `contexts`, with the spare contexts that it has.
+pub(super) fn map_as_task(
+    fd: impl AsFd,
+    world: &World,
+    contexts: usize,
+) -> Result<Segment, AdapterError> {
+    let (first, _, claimed) = header::claimed_endpoints(&read_facts(&fd)?);
+    let first = match world.parent {
+        None => world.tasks.len(),
+        // The later worlds do not know it otherwise.
+        Some(_) => first.clamp(1, world.tasks.start as usize),
+    };
+    let layout = Layout::with_room(first, world.universe, contexts)?;
+    let has_spare = claimed == contexts + SPARE_CONTEXTS;
     map(fd, layout.with_spare(if has_spare { SPARE_CONTEXTS } else { 0 }))
 }
 
@@ -96,6 +137,10 @@ pub(super) fn map(fd: impl AsFd, layout: Layout) -> Result<Segment, AdapterError
     check(&fd, &layout)?;
     let base = shared::map(fd, layout.bytes())
         .map_err(|errno| system_sized("map the job segment", layout.bytes() as u64, errno))?;
+    // To dump a page that nobody has touched, the kernel would take memory for it, and the segment is large.
+    // SAFETY: the mapping is new, and the advice changes no byte of it. A refusal is harmless.
+    let _ =
+        unsafe { rustix::mm::madvise(base.as_ptr().cast(), layout.bytes(), Advice::LinuxDontDump) };
     // SAFETY: S1 of `crate::adapters::local::segment`: the mapping is new, readable, writable, as long as the layout
     // (MM1), aligned to a page, and used by nobody else.
     Ok(unsafe { Segment::from_mapping(base, layout) })
@@ -131,17 +176,19 @@ fn check(fd: impl AsFd, layout: &Layout) -> Result<(), AdapterError> {
     Ok(())
 }
 
-/// Enters the parts of these contexts that `task` uses into its page table, so that the first messages cause no page
-/// faults. Skipped if they are large; kernels before 5.14 refuse it.
+/// Enters the parts of these contexts that `task`, one of the first ones, uses for these into its page table, so that the
+/// first messages cause no page faults. Skipped if they are large; kernels before 5.14 refuse it.
 pub(super) fn populate(segment: &Segment, task: usize, contexts: Range<usize>) {
-    if contexts.len() * segment.layout().context_bytes() <= RESERVED_UP_TO {
+    let layout = segment.layout();
+    let is_first = task < layout.first_tasks();
+    if is_first && contexts.len() * layout.first_bytes() <= RESERVED_UP_TO {
         contexts.for_each(|context| populate_context(&segment.of_context(context), task));
     }
 }
 
 fn populate_context(segment: &Segment, task: usize) {
     let layout = segment.layout();
-    let tasks = layout.tasks();
+    let tasks = layout.first_tasks();
     let (slots, data_ring) = (layout.slots() * SLOT_BYTES, layout.data_ring());
     advise(segment, 0, layout.slots_at(0, 0));
     advise(segment, layout.slots_at(0, task), tasks * slots);
@@ -150,7 +197,7 @@ fn populate_context(segment: &Segment, task: usize) {
         advise(segment, layout.slots_at(task, target), slots);
         advise(segment, layout.data_ring_at(task, target), data_ring);
         if target != task {
-            advise(segment, layout.recycled_at(task, target), layout.recycled_bytes());
+            advise(segment, layout.recycled_at(task, target), layout.recycled_bytes(task, target));
         }
     }
 }

@@ -368,7 +368,7 @@ fn a_job_with_other_contexts_is_refused() {
 /// WO2: a further world does as that of its parent, and its tasks exchange frames with those of the other.
 #[test]
 fn a_further_world_keeps_to_what_its_parents_agreed_on() {
-    let fd = create_segment("test", 5, 1).unwrap();
+    let fd = create_segment_with_room("test", 2, 5, 1).unwrap();
     let attach = |world: World, get, asks| {
         let fd = fd.try_clone().unwrap();
         thread::spawn(move || {

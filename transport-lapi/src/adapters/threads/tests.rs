@@ -43,15 +43,15 @@ fn an_unused_area_takes_no_memory() {
         let area = adapter.parts().area.expect("the task is alone");
         let page = rustix::param::page_size();
         let resident = || {
-            let mut pages = vec![0_u8; area.bytes() / page];
+            let mut pages = vec![0_u8; area.bytes(0) / page];
             let start = area.start(0).cast();
             // SAFETY: the call reads no memory of the area, and writes a byte for each of its pages.
-            assert_eq!(unsafe { libc::mincore(start, area.bytes(), pages.as_mut_ptr()) }, 0);
+            assert_eq!(unsafe { libc::mincore(start, area.bytes(0), pages.as_mut_ptr()) }, 0);
             pages.iter().filter(|&page| page & 1 == 1).count()
         };
         assert_eq!(resident(), 0);
         // SAFETY: the byte lies in the area, which nobody else uses.
-        unsafe { area.start(0).add(area.bytes() / 2).write(1) };
+        unsafe { area.start(0).add(area.bytes(0) / 2).write(1) };
         assert_eq!(resident(), 1);
     }
 }

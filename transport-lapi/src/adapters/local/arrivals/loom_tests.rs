@@ -23,21 +23,24 @@ struct Target {
 }
 
 impl Target {
+    /// A target whose bell is not set up.
     fn new(fences: Fences) -> Arc<Self> {
         let bell = Bell::new();
-        bell.want_marks();
         Arc::new(Self { bell, fences, rings: std::array::from_fn(|_| AtomicU32::new(0)) })
     }
 
     fn send(&self, origin: usize) {
         // Relaxed, so that only the mark can make the frame visible (AV1).
         self.rings[origin].fetch_add(1, Ordering::Relaxed);
-        self.bell.ring_for(origin as u32, self.fences);
+        self.bell.ring_for(origin as u32, || true, self.fences);
     }
 
     /// One poll: visits all due origins, and returns the number of frames found.
     fn poll(&self, visits: &mut Visits<'_>, taken: &mut [u32; 2]) -> u32 {
         let mut found = 0;
+        if !self.bell.wants_marks() {
+            return found;
+        }
         visits.collect();
         while let Some(origin) = visits.next() {
             let published = self.rings[origin].load(Ordering::Relaxed);
@@ -56,6 +59,7 @@ type Idle = fn(&Target, &mut Visits<'_>, &mut [u32; 2]) -> u32;
 fn model(origins: usize, frames: u32, fences: Fences, idle: Idle) {
     loom::model(move || {
         let target = Target::new(fences);
+        target.bell.want_marks();
         let senders: Vec<_> = (0..origins)
             .map(|origin| {
                 let target = Arc::clone(&target);
@@ -115,4 +119,39 @@ fn loom_a_mark_wakes_its_sleeper_twice() {
 #[test]
 fn loom_two_origins_wake_one_sleeper() {
     model(2, 1, Fences::Symmetric, sleeps);
+}
+
+/// D6 of the bell: the senders are of later worlds, so each sets the bell up before it sends.
+fn model_of_later_worlds(frames: u32, fences: Fences, idle: Idle) {
+    loom::model(move || {
+        let target = Target::new(fences);
+        let senders = [0, 1].map(|origin| {
+            let target = Arc::clone(&target);
+            thread::spawn(move || {
+                target.bell.want_marks();
+                (0..frames).for_each(|_| target.send(origin));
+            })
+        });
+        let mut visits = Visits::new(&target.bell.arrivals, TASKS);
+        let (mut taken, mut found) = ([0; 2], 0);
+        while found < 2 * frames {
+            found += match target.poll(&mut visits, &mut taken) {
+                0 => idle(&target, &mut visits, &mut taken),
+                some => some,
+            };
+        }
+        for sender in senders {
+            sender.join().expect("no sender panics");
+        }
+    });
+}
+
+#[test]
+fn loom_later_worlds_are_found() {
+    model_of_later_worlds(1, Fences::Asymmetric, yields);
+}
+
+#[test]
+fn loom_later_worlds_wake_their_sleeper() {
+    model_of_later_worlds(1, Fences::Symmetric, sleeps);
 }

@@ -30,11 +30,18 @@ fn pass_buffers(layout: Layout, policy: CachePolicy) {
     let job = Arc::new(Segment::in_process(layout).unwrap());
     for segment in job.contexts().map(Arc::new) {
         let (tasks, all) = (layout.tasks(), 0..layout.tasks() as TaskId);
-        let port =
-            |task| Port::with_policy(Arc::clone(&segment), task, Fences::Symmetric, tasks, policy);
+        let port = |task| {
+            Port::with_policy(
+                Arc::clone(&segment),
+                task,
+                Fences::Symmetric,
+                (tasks, 0..tasks),
+                policy,
+            )
+        };
         let mut ports: Vec<Port> = all.clone().map(port).collect();
         for round in 0..3_u8 {
-            let len = [300, layout.max_body().min(LONGEST), 1000][usize::from(round)];
+            let len = [300, layout.max_body(0, 0).min(LONGEST), 1000][usize::from(round)];
             for (from, to) in all.clone().flat_map(|from| all.clone().map(move |to| (from, to))) {
                 let body = vec![round ^ (from * 10 + to) as u8; len];
                 let sent = ports[from as usize].try_send(to, b"head", Piece::of(&body));
@@ -234,4 +241,62 @@ fn a_context_that_gives_up_does_so_by_itself() {
     assert!(port(1, 0).unless_detached(0, Ok(())).is_ok());
     let refused = port(1, 1).unless_detached(0, Ok(()));
     assert!(matches!(refused, Err(AdapterError::PeerLost { task: 0 })));
+}
+
+/// A port of `task` in a job that starts with two tasks and can have six; those of `world` were started together.
+fn port_with_room(segment: &Arc<Segment>, task: TaskId, world: Range<usize>) -> Port {
+    segment.set_up(task as usize, &world, 0..1);
+    Port::among(Arc::clone(segment), task, Fences::Symmetric, 6, world)
+}
+
+fn send(port: &mut Port, target: TaskId) {
+    assert_eq!(port.try_send(target, b"x", Piece::of(b"")).unwrap(), Post::Taken);
+}
+
+/// D6 of the bell: before a later world is there, nothing is looked at but the rings of the own world.
+#[test]
+fn frames_of_later_worlds_are_found_by_marks() {
+    let layout = Layout::with_room(2, 6, 1).unwrap();
+    let segment = Arc::new(Segment::in_process(layout).unwrap());
+    let mut first: Vec<_> = (0..2).map(|task| port_with_room(&segment, task, 0..2)).collect();
+    send(&mut first[1], 0);
+    assert_eq!(origins(&mut first[0], 9), [1]);
+    assert_eq!((first[0].peers.len(), first[0].endpoint().num_tasks), (2, 6));
+    assert!(!segment.task(0).bell.0.wants_marks());
+    let mut second: Vec<_> = (2..4).map(|task| port_with_room(&segment, task, 2..4)).collect();
+    let mut third = port_with_room(&segment, 4, 4..5);
+    for from in [&mut second[1], &mut third] {
+        send(from, 0);
+        send(from, 2);
+    }
+    send(&mut first[0], 0);
+    send(&mut first[1], 0);
+    send(&mut first[1], 4);
+    send(&mut second[0], 2);
+    let all = |port: &mut Port| {
+        let mut all: Vec<_> = (0..6).flat_map(|_| origins(port, 9)).collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(all(&mut first[0]), [0, 1, 3, 4]);
+    assert_eq!(all(&mut second[0]), [2, 3, 4]);
+    assert_eq!(all(&mut third), [1]);
+    assert_eq!((first[1].peers.len(), second[0].peers.len()), (5, 5));
+    assert_eq!(first.iter_mut().chain(&mut second).map(|port| all(port).len()).sum::<usize>(), 0);
+}
+
+/// Of a task's own frames, those of its world and those of another world, each come while the others go on.
+#[test]
+fn marked_origins_and_polled_ones_do_not_starve_each_other() {
+    let layout = Layout::with_room(2, 6, 1).unwrap();
+    let segment = Arc::new(Segment::in_process(layout).unwrap());
+    let mut first: Vec<_> = (0..2).map(|task| port_with_room(&segment, task, 0..2)).collect();
+    let mut later = port_with_room(&segment, 2, 2..3);
+    for _ in 0..6 {
+        first.iter_mut().chain([&mut later]).for_each(|port| send(port, 0));
+    }
+    let seen: Vec<_> = (0..12).flat_map(|_| origins(&mut first[0], 1)).collect();
+    for origin in 0..3 {
+        assert!(seen.iter().filter(|seen| **seen == origin).count() >= 3, "{seen:?}");
+    }
 }

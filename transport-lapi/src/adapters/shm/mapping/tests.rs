@@ -38,6 +38,27 @@ fn maps_what_it_made() {
     }
 }
 
+/// The memory that is taken at the start is that of a job that has no room.
+#[test]
+fn a_room_takes_no_memory() {
+    let taken = |fd: &OwnedFd| rustix::fs::fstat(fd).unwrap().st_blocks;
+    for (tasks, contexts) in [(1, 1), (2, 2), (30, 1)] {
+        let alone = create_segment("test", tasks, contexts).unwrap();
+        let most = room_for(128, tasks, contexts);
+        assert_eq!(most, tasks + 128);
+        let roomy = create_segment_with_room("test", tasks, most, contexts).unwrap();
+        // The parts of further contexts begin inside of pages.
+        assert!(taken(&roomy) - taken(&alone) <= 8 * contexts as i64, "{tasks} {contexts}");
+        let layout = Layout::with_room(tasks, most, contexts).unwrap().with_spare(SPARE_CONTEXTS);
+        let segment = map(&roomy, layout).unwrap();
+        let before = taken(&roomy);
+        populate(&segment, most - 1, 0..1);
+        assert_eq!(taken(&roomy), before);
+    }
+    assert_eq!(room_for(5000, 7, 1), MAX_PLACES_PER_HOST);
+    assert_eq!(room_for(5, 5000, 1), 5000, "an error when the segment is made");
+}
+
 #[test]
 fn what_it_made_can_neither_shrink_nor_grow() {
     let fd = create_segment("test", 1, 1).unwrap();
@@ -70,7 +91,7 @@ fn refuses_a_segment_of_another_length() {
         assert_eq!(refused, format!("it holds {len} bytes and should hold {}", two().bytes()));
     }
     let refused = refusal(&forged(&[], FACTS_BYTES - 1, SealFlags::SHRINK));
-    assert_eq!(refused, "it holds only 55 bytes");
+    assert_eq!(refused, "it holds only 63 bytes");
 }
 
 /// Also with the right length: it may change before the segment is mapped.
