@@ -24,10 +24,10 @@
 //!   need their target only. Other threads may wait for what was dropped, so all later waits for operations fail, too.
 //!
 //! The files: `operation.rs`, `sync.rs` and `service.rs` are the origin's operations, the calls that synchronize, and what
-//! the target does. `direct.rs`, `remote.rs` and `gate.rs` are operations that an origin carries out itself, and the words by
-//! which ranks exclude each other there; `batch.rs` gathers short ones. Pure are `head.rs` (messages), `stream.rs` (their order), `locks.rs`, `epoch.rs` (what a program may call
-//! when), `conflicts.rs` (accesses that conflict) and `update.rs` (accumulates). `memory.rs` and `place.rs` have the
-//! memory, and bytes of it.
+//! the target does. `direct.rs`, `remote.rs` and `gate.rs` are operations that an origin carries out itself, and the words
+//! by which ranks exclude each other there; `batch.rs` gathers short ones. Pure are `head.rs` (messages), `stream.rs`
+//! (their order), `locks.rs`, `epoch.rs` (what a program may call when), `conflicts.rs` (accesses that conflict) and
+//! `update.rs` (accumulates). `memory.rs` and `place.rs` have the memory, and bytes of it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};

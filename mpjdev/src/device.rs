@@ -22,6 +22,7 @@ mod collective_failure;
 mod delivery;
 mod diagnostics;
 mod dump;
+mod hosts;
 mod members;
 mod probe;
 mod quiescence;
@@ -48,7 +49,7 @@ use transport_lapi::bootstrap::Control;
 use transport_lapi::bootstrap::waits::Within;
 use transport_lapi::config::{BackendChoice, Settings, WaitMode};
 use transport_lapi::{
-    AnyAdapter, Context, LapiError, PeerMemory, Processor, Session, SessionGuard, Step, Tasks,
+    AnyAdapter, Context, LapiError, Processor, Session, SessionGuard, Step, Tasks,
 };
 
 use crate::backend::{self, loss};
@@ -227,34 +228,11 @@ impl Device {
         self.options.world.clone().unwrap_or(0..self.size() as u32)
     }
 
-    /// Returns the number of ranks that the job can have: the places of its worlds. It is that of the first world's ranks
-    /// unless the launcher has been asked for more.
+    /// Returns the number of ranks that the job can have: the places of its worlds, also of those that nobody has spawned.
+    /// [`Device::world`] has the ranks that were started with this one.
     #[inline]
     pub fn size(&self) -> usize {
         self.context.num_tasks()
-    }
-
-    /// Returns whether the job has several hosts.
-    pub fn has_hosts(&self) -> bool {
-        self.context.has_hosts()
-    }
-
-    /// Returns the number of the host of a rank in the job; 0 in a job of one host.
-    ///
-    /// # Panics
-    /// In a job of several hosts, if it has no such rank.
-    pub fn host_of(&self, rank: u32) -> u32 {
-        self.context.host_of(rank)
-    }
-
-    /// Returns the memory of the other ranks of this host, where there is a way to it: see [`Context::peer_memory`].
-    pub fn peer_memory(&self) -> Option<Arc<dyn PeerMemory>> {
-        self.context.peer_memory().cloned()
-    }
-
-    /// [`Device::host_of`] for this rank.
-    pub fn host(&self) -> u32 {
-        self.host_of(self.rank())
     }
 
     /// Returns the number that distinguishes this device from others in the process.
@@ -523,9 +501,9 @@ impl Device {
     }
 
     /// Makes rounds of progress until `look` finds something, or a round brings nothing. One round may carry out what
-    /// one rank has sent, and no other, so there are as many as this rank knows ranks, and one more: a program that has learnt
-    /// from one rank what another has sent finds it by a single call. Losses are noticed only in a round that brought
-    /// nothing, since what a rank sent before it was lost still counts.
+    /// one rank has sent, and no other, so there are as many as there are ranks known to this one, and one more: a
+    /// program that has learnt from one rank what another has sent finds it by a single call. Losses are noticed only in
+    /// a round that brought nothing, since what a rank sent before it was lost still counts.
     ///
     /// If ranks share processors, calls that find nothing yield the processor now and then: programs poll in loops, and
     /// the rank that they wait for may need it.

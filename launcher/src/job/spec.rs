@@ -79,7 +79,8 @@ impl Universe {
     }
 
     /// That of a job which starts with `ranks` ranks of so many `contexts` on this host. If the user has `given` a number,
-    /// that is meant; otherwise as many ranks as there are processors are useful, and one more than there are is possible.
+    /// that is meant; otherwise as many ranks as there are processors are useful, or one more than the job has if that is
+    /// larger.
     pub(crate) fn of(ranks: usize, given: Option<usize>, contexts: usize) -> Self {
         if let Some(given) = given {
             return Self::full(ranks.max(given));

@@ -162,6 +162,11 @@ impl<R: Reach> LocalAdapter<R> {
         Self { port: Port::among(segment, task, fences, tasks, world), neighbours, shares, reach }
     }
 
+    /// Makes the task look once for frames that `origin` has sent before this task was set up.
+    pub(crate) fn expect(&mut self, origin: TaskId) {
+        self.port.expect(origin);
+    }
+
     /// Erases the type of the reach, so that programs are compiled for one type of adapter.
     pub(crate) fn into_any(self) -> LocalAdapter<Box<dyn Reach>> {
         self.with_reach(|reach| Box::new(reach) as Box<dyn Reach>)

@@ -208,7 +208,7 @@ impl Member {
     }
 
     fn adapters(&self, first: usize, client: Client<'_>) -> Vec<ShmAdapter> {
-        let World { task, tasks, universe, .. } = &self.world;
+        let World { task, tasks, universe, parent } = &self.world;
         let contexts = first..first + client.contexts;
         let running = tasks.end as usize;
         let seen = if client.spans_worlds { *universe } else { running };
@@ -216,7 +216,11 @@ impl Member {
         let adapter = |context| {
             let segment = Arc::new(self.segment.of_context(context));
             let reach = self.reach.clone();
-            LocalAdapter::among(seen, world.clone(), segment, *task, self.fences, reach)
+            let mut adapter =
+                LocalAdapter::among(seen, world.clone(), segment, *task, self.fences, reach);
+            // A client that sees its own world only has no frames of it.
+            parent.iter().filter(|_| client.spans_worlds).for_each(|task| adapter.expect(*task));
+            adapter
         };
         contexts.map(adapter).collect()
     }

@@ -1,10 +1,10 @@
 //! A value for each task of a job, which takes no memory for the tasks that this one has nothing to do with. Send queues,
 //! messages that arrive and clients' state per task are kept so.
 //!
-//! In a job of at most [`SMALL`] tasks, as every job of one host is, the values lie in an array by task. In a larger job
-//! only those of the own host do; another task has a value once somebody asks for it in order to change it, and a hash
-//! table tells where. Until then it reads as unused. If the numbers of the tasks of the own host do not follow one another,
-//! they count as others. So do, in a job of any size, tasks that are started later than this one.
+//! In a job of at most [`SMALL`] tasks at its start, as every job of one host has, the values lie in an array by task. In a
+//! larger job only those of the own host do; another task has a value once somebody asks for it in order to change it,
+//! and a hash table tells where. Until then it reads as unused. If the numbers of the tasks of the own host do not follow
+//! one another, they count as others. So do, in a job of any size, tasks that are started later than this one.
 //!
 //! So `PerTask<T>` takes, in bytes and without the spare room of growing arrays:
 //!

@@ -88,6 +88,11 @@ impl<'m> Visits<'m> {
         None
     }
 
+    /// Adds `origin`, whose frames may have no mark.
+    pub(crate) fn expect(&mut self, origin: usize) {
+        self.due[origin / BITS] |= 1 << (origin % BITS);
+    }
+
     /// Removes `origin`, whose ring was seen empty (AV2).
     pub(crate) fn done(&mut self, origin: usize) {
         self.due[origin / BITS] &= !(1 << (origin % BITS));

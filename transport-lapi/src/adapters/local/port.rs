@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 use crate::adapter::waits::Wait;
@@ -128,6 +128,15 @@ impl Port {
                 wait_table: lasting.wait_table(me),
             });
         }
+    }
+
+    /// Makes this task look once for frames of `origin`, which may have sent some before this task's bell asked for marks
+    /// (D6).
+    pub(crate) fn expect(&mut self, origin: TaskId) {
+        if self.fences.heavy().is_err() {
+            fence(Ordering::SeqCst);
+        }
+        self.visits.expect(origin as usize);
     }
 
     /// The segment of this context.
@@ -255,6 +264,11 @@ impl Port {
                 continue;
             };
             if from >= self.peers.len() {
+                // It shares its mark with another task, if it has not been set up: its ring takes no memory then.
+                if !self.segment.task(from).bell.0.wants_marks() {
+                    self.visits.done(from);
+                    continue;
+                }
                 self.meet(from + 1);
             }
             let delivered = self.poll_origin(from, budget, events)?;
@@ -436,8 +450,10 @@ impl Losses for BellAndTable {
     fn declare_end(&self) {
         let word = &self.segment.task(self.task as usize).wireup.is_at_end;
         word.store(1, Ordering::Release); // SYNC: end of a task
-        // Only tasks of other worlds wait for it. Where there are some, marks are wanted (D6).
-        if self.bell().wants_marks() {
+        // Only tasks of other worlds wait for it. Where there are some, marks are wanted here (D6), and by the first of them.
+        let (tasks, first) = (self.segment.layout().tasks(), self.segment.layout().first_tasks());
+        let has_others = first < tasks && self.segment.task(first).bell.0.wants_marks();
+        if has_others {
             self.segment.tasks().for_each(|block| block.bell.0.ring(Fences::Symmetric));
         }
     }

@@ -162,8 +162,8 @@ impl Segment {
         let start = NonNull::new(start.cast()).ok_or_else(|| failed(Errno::NOMEM))?;
         // SAFETY: S1: the mapping is new, readable, writable, aligned to a page, and used by nobody else.
         let segment = unsafe { Self::from_mapping(start, layout) };
-        let all = 0..layout.tasks();
-        all.clone().for_each(|task| segment.set_up(task, &all, 0..layout.contexts()));
+        let first = 0..layout.first_tasks();
+        first.clone().for_each(|task| segment.set_up(task, &first, 0..layout.contexts()));
         Ok(segment)
     }
 

@@ -89,9 +89,12 @@ pub fn create_segment_with_room(
 }
 
 /// Returns how many tasks a job can have in all that starts with `num_tasks` tasks of `contexts` contexts each, if `more`
-/// others are to find room: fewer if a host has no places for so many, and a fraction of them or none if limits on files
-/// or on the address space are low, since a job that needs no room is to start nevertheless.
+/// others are to find room: fewer if a host has no places for so many, or if the limit on files is low, and none if the
+/// address space is limited: a job that needs no room is to start nevertheless, and its program to have these addresses.
 pub fn room_for(more: usize, num_tasks: usize, contexts: usize) -> usize {
+    if memory::limits_addresses() {
+        return num_tasks;
+    }
     let most = |more| num_tasks.saturating_add(more).min(MAX_PLACES_PER_HOST);
     let fits = |most: &usize| {
         let layout = Layout::with_room(num_tasks, *most, contexts);
@@ -141,6 +144,18 @@ pub(super) fn map(fd: impl AsFd, layout: Layout) -> Result<Segment, AdapterError
     // SAFETY: the mapping is new, and the advice changes no byte of it. A refusal is harmless.
     let _ =
         unsafe { rustix::mm::madvise(base.as_ptr().cast(), layout.bytes(), Advice::LinuxDontDump) };
+    for context in 0..layout.contexts() {
+        // A place that is taken later is to take pages of the usual size only.
+        let (at, until) = (layout.context_at(context), layout.context_at(context + 1));
+        let start = (at + layout.first_bytes()).next_multiple_of(rustix::param::page_size());
+        if let Some(bytes) = until.checked_sub(start).filter(|bytes| *bytes > 0) {
+            // SAFETY: as above; the bytes lie in the mapping.
+            let _ = unsafe {
+                let room = base.as_ptr().wrapping_add(start).cast();
+                rustix::mm::madvise(room, bytes, Advice::LinuxNoHugepage)
+            };
+        }
+    }
     // SAFETY: S1 of `crate::adapters::local::segment`: the mapping is new, readable, writable, as long as the layout
     // (MM1), aligned to a page, and used by nobody else.
     Ok(unsafe { Segment::from_mapping(base, layout) })

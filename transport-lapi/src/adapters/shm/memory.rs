@@ -27,6 +27,11 @@ pub(super) fn is_ample_for(bytes: u64) -> bool {
     is_ample(file_limit(), bytes) && is_ample(limit(Resource::As), bytes.saturating_mul(4))
 }
 
+/// Whether the address space of this process is limited.
+pub(super) fn limits_addresses() -> bool {
+    limit(Resource::As).is_some()
+}
+
 /// Largest file that this process may make; the segment is a file.
 pub(super) fn file_limit() -> Option<u64> {
     limit(Resource::Fsize)
@@ -51,7 +56,7 @@ pub(super) fn shortage(bytes: u64, cause: &str) -> String {
     let room: Vec<_> = room.collect();
     let room = if room.is_empty() { "an unknown number".to_owned() } else { room.join(", ") };
     format!(
-        "{bytes} bytes wanted, available: {room}: {cause}; raise the limit, or ask for fewer ranks"
+        "{bytes} bytes wanted, available: {room}: {cause}; raise the limit, or ask for fewer ranks, or for less room (--universe)"
     )
 }
 
@@ -97,7 +102,12 @@ mod tests {
     fn a_shortage_names_what_was_wanted_and_what_is_there() {
         let text = shortage(4_096, "no");
         assert!(text.starts_with("4096 bytes wanted, available: "), "{text}");
-        assert!(text.ends_with(": no; raise the limit, or ask for fewer ranks"), "{text}");
+        assert!(
+            text.ends_with(
+                ": no; raise the limit, or ask for fewer ranks, or for less room (--universe)"
+            ),
+            "{text}"
+        );
         let room = room();
         assert!(room.is_sorted(), "{room:?}");
     }

@@ -378,7 +378,11 @@ fn a_further_world_keeps_to_what_its_parents_agreed_on() {
     };
     let first = |task| World { universe: 5, ..World::whole(task, 2) };
     let parents = [0, 1].map(|task| attach(first(task), GetMode::Am, false));
-    let parents = parents.map(|parent| parent.join().unwrap().unwrap());
+    let mut parents = parents.map(|parent| parent.join().unwrap().unwrap());
+    let none = Piece::of(b"");
+    // The parent may send at once.
+    let early = parents[1].1[0].try_send(2, b"early", none, Ticket(0)).unwrap();
+    assert_eq!(early, Post::Taken);
     let second = |task| World { task, tasks: 2..4, universe: 5, parent: Some(1) };
     let children = [2, 3].map(|task| attach(second(task), GetMode::Auto, true));
     let children = children.map(|child| child.join().unwrap().unwrap());
@@ -390,14 +394,15 @@ fn a_further_world_keeps_to_what_its_parents_agreed_on() {
     }
     let [mut parents, mut children] =
         [parents, children].map(|world| world.map(|(_, mut it)| it.remove(0)));
-    let none = Piece::of(b"");
     assert_eq!(children[1].try_send(0, b"up", none, Ticket(0)).unwrap(), Post::Taken);
     assert_eq!(parents[0].try_send(3, b"down", none, Ticket(0)).unwrap(), Post::Taken);
     let mut heard = Vec::new();
     let mut note = |frame: Frame<'_>| heard.push((frame.origin, frame.head.to_vec()));
     parents[0].poll(None, 1, &mut note).unwrap();
     children[1].poll(None, 1, &mut note).unwrap();
-    assert_eq!(heard, [(3, b"up".to_vec()), (0, b"down".to_vec())]);
+    children[0].poll(None, 1, &mut note).unwrap();
+    let expected = [(3, b"up".to_vec()), (0, b"down".to_vec()), (1, b"early".to_vec())];
+    assert_eq!(heard, expected);
     let cma =
         attach(World { task: 4, tasks: 4..5, universe: 5, parent: Some(3) }, GetMode::Cma, true);
     let refused = cma.join().unwrap().err().expect("the job reads no memory");

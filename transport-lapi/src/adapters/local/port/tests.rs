@@ -285,6 +285,39 @@ fn frames_of_later_worlds_are_found_by_marks() {
     assert_eq!(first.iter_mut().chain(&mut second).map(|port| all(port).len()).sum::<usize>(), 0);
 }
 
+/// D6 of the bell: whoever spawns a task may send to it before it is there.
+#[test]
+fn a_frame_that_came_before_its_target_is_found() {
+    let layout = Layout::with_room(2, 6, 1).unwrap();
+    let segment = Arc::new(Segment::in_process(layout).unwrap());
+    let mut first: Vec<_> = (0..2).map(|task| port_with_room(&segment, task, 0..2)).collect();
+    send(&mut first[1], 2);
+    let mut later = port_with_room(&segment, 2, 2..3);
+    assert_eq!(origins(&mut later, 9), [0; 0], "there is no mark");
+    later.expect(1);
+    assert_eq!(origins(&mut later, 9), [1]);
+    send(&mut first[1], 2);
+    assert_eq!((origins(&mut later, 9), origins(&mut later, 9)), (vec![1], vec![]));
+}
+
+/// Marks that tasks of a large job share with places that nobody has taken do not lead to the rings of these.
+#[test]
+fn shared_marks_do_not_lead_to_places_that_nobody_has() {
+    let layout = Layout::with_room(200, 328, 1).unwrap();
+    let segment = Arc::new(Segment::in_process(layout).unwrap());
+    let port = |task: TaskId| {
+        segment.set_up(task as usize, &(0..200), 0..1);
+        Port::among(Arc::clone(&segment), task, Fences::Symmetric, 328, 0..200)
+    };
+    let [mut target, mut origin] = [port(0), port(5)];
+    for _ in 0..3 {
+        send(&mut origin, 0);
+        assert_eq!(origins(&mut target, 9), [5]);
+        assert_eq!(origins(&mut target, 9), [0; 0]);
+    }
+    assert_eq!(target.peers.len(), 200);
+}
+
 /// Of a task's own frames, those of its world and those of another world, each come while the others go on.
 #[test]
 fn marked_origins_and_polled_ones_do_not_starve_each_other() {
