@@ -144,7 +144,8 @@ impl Batches {
         let first = of_target.replace(IDLE, BEGUN);
         if first.is_ok() {
             if let Err(why) = operation.carry_out(remote) {
-                of_target.batch().fail(why);
+                let mut batch = of_target.batch();
+                batch.fail(why);
                 of_target.word.store(GATHERED, Ordering::Relaxed);
             }
             return;
