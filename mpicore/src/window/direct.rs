@@ -236,12 +236,10 @@ impl Direct {
         self.remote(rank, 0, 0).map_or(Ok(()), Remote::finish_batch)
     }
 
-    /// Carries out what was gathered for all ranks, like [`Direct::finish_batch`].
-    pub fn finish_batches(&self) -> Result<(), Error> {
+    /// Carries out what was gathered for these ranks, like [`Direct::finish_batch`].
+    pub fn finish_batches(&self, ranks: impl IntoIterator<Item = u32>) -> Result<(), Error> {
         match self.brought {
-            Some(_) => {
-                first_error((0..self.parts.len() as u32).map(|rank| self.finish_batch(rank)))
-            }
+            Some(_) => first_error(ranks.into_iter().map(|rank| self.finish_batch(rank))),
             None => Ok(()),
         }
     }

@@ -160,11 +160,11 @@ impl<'m> Place<'m> {
 
     /// Calls `copy` for each part of the bytes, with where it begins and a buffer of its length.
     fn in_pieces(&self, mut copy: impl FnMut(usize, &mut [u8]) -> Accessed) -> Accessed {
-        let (len, mut room, mut more) = (self.shape.size(), [0; LARGE], Vec::new());
+        let (len, mut room) = (self.shape.size(), [0; LARGE]);
+        let mut more;
         let room = match self.bytes {
             Bytes::There(_) if len > LARGE => {
-                more.try_reserve_exact(LARGE_THERE.min(len)).map_err(|_| Fault::Refused)?;
-                more.resize(LARGE_THERE.min(len), 0);
+                more = zeros(LARGE_THERE.min(len))?;
                 &mut more[..]
             }
             _ => &mut room[..],
@@ -175,9 +175,7 @@ impl<'m> Place<'m> {
 
     /// Returns a copy of the bytes. There may be no memory for it, since a layout may name bytes many times.
     pub fn read(&self) -> Accessed<Vec<u8>> {
-        let (len, mut bytes) = (self.shape.size(), Vec::new());
-        bytes.try_reserve_exact(len).map_err(|_| Fault::Refused)?;
-        bytes.resize(len, 0);
+        let mut bytes = zeros(self.shape.size())?;
         self.load(0, RecvPart::of_slice(&mut bytes))?;
         Ok(bytes)
     }
@@ -322,13 +320,12 @@ impl<'m> Place<'m> {
     ) -> Accessed {
         let Bytes::There(bytes) = self.bytes else { return Ok(()) };
         let most = LARGE_THERE / grain * grain;
-        let (mut room, mut more) = ([0; SMALL], Vec::new());
+        let mut room = [0; SMALL];
+        let mut more;
         let room = match room.get_mut(..bytes.len()) {
             Some(room) => room,
             None => {
-                let len = most.min(bytes.len());
-                more.try_reserve_exact(len).map_err(|_| Fault::Refused)?;
-                more.resize(len, 0);
+                more = zeros(most.min(bytes.len()))?;
                 &mut more[..]
             }
         };
@@ -353,6 +350,14 @@ impl<'m> Place<'m> {
         }
         Ok(())
     }
+}
+
+/// Returns so many zeros, if there is memory for them.
+fn zeros(len: usize) -> Accessed<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|_| Fault::Refused)?;
+    bytes.resize(len, 0);
+    Ok(bytes)
 }
 
 /// Returns the elements of an origin for so many bytes at `at`, or none if there are none.

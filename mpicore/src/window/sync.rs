@@ -92,7 +92,7 @@ impl Window {
             self.0.post(*rank, message)?;
         }
         if let Some(direct) = &self.0.direct {
-            let ended = direct.finish_batches();
+            let ended = direct.finish_batches(targets.iter().copied());
             let signal = |rank| self.0.signal(direct, rank, Signal::Complete);
             return ended.and(targets.into_iter().try_for_each(signal));
         }
@@ -233,7 +233,7 @@ impl Window {
         self.0.forget(None);
         let asked = match (asked, &self.0.direct) {
             (Asked::All, Some(direct)) => {
-                let ended = direct.finish_batches();
+                let ended = direct.finish_batches(self.all());
                 let unlock = |rank| self.0.unlock_directly(direct, rank);
                 return ended.and(first_error(self.all().map(unlock)));
             }
@@ -300,7 +300,7 @@ impl Window {
         let settled = match &self.0.direct {
             // DW3. A program may poll the memory until messages of its own have left.
             Some(direct) => {
-                let ended = first_error(ranks.map(|rank| direct.finish_batch(rank)));
+                let ended = direct.finish_batches(ranks);
                 ended.and(self.0.progress_sometimes())
             }
             None => first_error(ranks.map(|rank| self.0.wait_locally(Call::WinFlush, rank))),
@@ -436,7 +436,7 @@ impl Inner {
     /// Waits until all operations on the windows of these ranks have been carried out.
     fn flush(&self, call: Call, ranks: impl IntoIterator<Item = u32>) -> Result<(), Error> {
         if let Some(direct) = &self.direct {
-            let ended = first_error(ranks.into_iter().map(|rank| direct.finish_batch(rank)));
+            let ended = direct.finish_batches(ranks);
             return ended.and(self.order_memory());
         }
         let mut asked = Vec::new();

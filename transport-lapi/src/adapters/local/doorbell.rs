@@ -23,8 +23,8 @@
 //!   set up before any task sends there that needs a mark: for threads when the segment is made, for processes before
 //!   these meet. Only the task that has spawned a world sends there before; each task of the world looks for frames of
 //!   it once, after a heavy fence ([`crate::adapters::local::port`]'s `expect`). A later world sets up those of the first
-//!   one, too. A task of this one looks for marks if its bell says
-//!   so: that was stored, by the same sender or one before it, before the mark, so D1 covers it with the mark.
+//!   one, too. A task of this one looks for marks if its bell says so: that was stored, by the same sender or one before
+//!   it, before the mark, so D1 covers it with the mark.
 //! - D7: when the kernel interrupts the processors of several processes (Y3) it can miss one, and then D1 fails. So a
 //!   waiting thread ([`crate::progress::context`]) polls again ten times a second: such a wake-up comes late, but it
 //!   comes.

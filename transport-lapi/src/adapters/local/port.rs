@@ -290,7 +290,7 @@ impl Port {
         events: &mut E,
     ) -> Result<usize, AdapterError> {
         let origin = from as TaskId;
-        let Peer { to, from, bell, wait_table, .. } = &mut self.peers[from];
+        let Peer { to, from, bell, wait_table } = &mut self.peers[from];
         let mut delivered = 0;
         let polled = loop {
             if delivered == budget {
