@@ -189,6 +189,24 @@ fn a_program_that_looks_for_leaks_finds_none() {
     }
 }
 
+/// A program runs under Valgrind, which finds nothing wrong in the library, and does not search room that nobody uses.
+#[test]
+fn a_program_runs_under_valgrind() {
+    let has_valgrind = Command::new("valgrind").arg("--version").output();
+    if !has_valgrind.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: there is no valgrind");
+        return;
+    }
+    if !has_compiler() {
+        return;
+    }
+    let installed = installed();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/allreduce.c");
+    let program = compile(&source, installed.path(), &[]);
+    let program = program.to_str().expect("a path in UTF-8");
+    launch("valgrind").ranks(2).args(["-q", "--error-exitcode=9", program]).expect_quiet();
+}
+
 /// The programs of a job have numbers.
 #[test]
 fn programs_of_a_job_have_numbers() {

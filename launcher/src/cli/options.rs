@@ -76,7 +76,7 @@ const TRACE_MEMORY: u64 = 64 << 20;
 #[command(next_help_heading = "Options of the job")]
 pub(super) struct WholeJob {
     /// Number of ranks that the job can have in all, with those that ranks spawn while it runs and those that have ended;
-    /// 128 more than it starts with if not given
+    /// 512 more than it starts with if not given
     #[arg(long, value_name = "N", value_parser = universe, allow_negative_numbers = true, alias = "usize")]
     universe: Option<usize>,
     /// Contexts of each rank, which its threads use without sharing a lock; 1 if not given

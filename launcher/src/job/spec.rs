@@ -61,7 +61,7 @@ impl App {
 
 /// How many more ranks than it starts with a job of one host can have, with those that have ended, unless `--universe`
 /// says it. Test suites spawn so many in one job. The room costs addresses, but memory only where ranks are spawned.
-const ROOM: usize = 128;
+const ROOM: usize = 512;
 
 /// How many ranks a job can have in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +113,7 @@ pub struct JobSpec {
     pub apps: Vec<App>,
     /// Variables for all ranks.
     pub exports: Vec<Export>,
-    /// Number of ranks that the job can have with those that ranks spawn; `None` for 128 more than it starts with.
+    /// Number of ranks that the job can have with those that ranks spawn; `None` for 512 more than it starts with.
     pub universe: Option<usize>,
     /// Number of contexts of each rank.
     pub contexts: usize,

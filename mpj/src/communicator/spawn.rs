@@ -1,7 +1,7 @@
 //! Starts further ranks while the job runs (MPI-4.1 section 11.8).
 //!
 //! Ranks that are spawned have a [`World`](crate::World) of their own, and an intercommunicator with those that have spawned
-//! them: [`World::parents`](crate::World::parents). The launcher starts them. By default a job of one host has room for 128 of
+//! them: [`World::parents`](crate::World::parents). The launcher starts them. By default a job of one host has room for 512 of
 //! them; `mpjrun --universe N` states the number of all ranks that it can have.
 //!
 //! ```no_run

@@ -387,15 +387,23 @@ impl Layout {
 
     /// Where the shared area of `task` for `context` starts in the segment.
     pub(crate) const fn area_at(&self, context: usize, task: usize) -> usize {
-        let first = self.contexts_bytes().next_multiple_of(PAGE);
         let Tier { tasks, area, .. } = self.first;
         match &self.room {
             Some(room) if task >= tasks => {
-                let behind = first + self.contexts * tasks * area;
-                behind + (context * room.tasks + task) * room.area
+                self.first_areas_end() + (context * room.tasks + task) * room.area
             }
-            _ => first + (context * tasks + task) * area,
+            _ => self.areas_at() + (context * tasks + task) * area,
         }
+    }
+
+    /// Where the shared areas start.
+    const fn areas_at(&self) -> usize {
+        self.contexts_bytes().next_multiple_of(PAGE)
+    }
+
+    /// Where those of the first tasks end.
+    pub(crate) const fn first_areas_end(&self) -> usize {
+        self.areas_at() + self.contexts * self.first.tasks * self.first.area
     }
 
     /// Size of the segment.

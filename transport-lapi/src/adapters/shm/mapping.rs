@@ -29,6 +29,9 @@ use crate::platform::shared;
 /// later.
 const RESERVED_UP_TO: usize = 22 << 20;
 
+/// Whether memory that can be written can also be read on this processor.
+const WRITABLE_IS_READABLE: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+
 /// Prefix of the names of all job segments; the name of the job follows.
 const SEGMENT_NAME: &str = "mpj-job-";
 
@@ -115,7 +118,7 @@ pub(crate) fn open_segment(fd: impl AsFd) -> Result<Segment, AdapterError> {
     let (first, tasks, contexts) = header::claimed_endpoints(&read_facts(&fd)?);
     let what = || format!("it claims to be for {tasks} ranks with {contexts} contexts each");
     let layout = Layout::of_segment(first, tasks, contexts).map_err(|_| bad(what()))?;
-    map(fd, layout)
+    map(fd, layout, false)
 }
 
 /// Maps the segment behind `fd` for a task of `world`, of so many `contexts`, with the spare contexts that it has.
@@ -132,33 +135,50 @@ pub(super) fn map_as_task(
     };
     let layout = Layout::with_room(first, world.universe, contexts)?;
     let has_spare = claimed == contexts + SPARE_CONTEXTS;
-    map(fd, layout.with_spare(if has_spare { SPARE_CONTEXTS } else { 0 }))
+    let layout = layout.with_spare(if has_spare { SPARE_CONTEXTS } else { 0 });
+    map(fd, layout, WRITABLE_IS_READABLE && world.parent.is_none())
 }
 
 /// Checks that `fd` is a segment of `layout`, and maps it.
-pub(super) fn map(fd: impl AsFd, layout: Layout) -> Result<Segment, AdapterError> {
+///
+/// For a task that starts with the job, the room of later ones `is_for_writing` only, which does not keep it from reading
+/// there ([`WRITABLE_IS_READABLE`]). Tools that search all memory which a program says it reads would take gigabytes for
+/// pages that nobody has touched, as Valgrind does when it looks for leaks.
+fn map(fd: impl AsFd, layout: Layout, is_for_writing: bool) -> Result<Segment, AdapterError> {
     check(&fd, &layout)?;
-    let base = shared::map(fd, layout.bytes())
-        .map_err(|errno| system_sized("map the job segment", layout.bytes() as u64, errno))?;
+    let failed = |errno| system_sized("map the job segment", layout.bytes() as u64, errno);
+    let base = shared::map(&fd, layout.bytes()).map_err(failed)?;
+    for room in rooms(&layout) {
+        if is_for_writing {
+            // SAFETY: the mapping is new, and has these pages.
+            unsafe { shared::map_for_writing(&fd, base, room.clone()) }.map_err(failed)?;
+        }
+        // A place that is taken later is to take pages of the usual size only.
+        // SAFETY: the advice changes no byte of the mapping. A refusal is harmless.
+        let _ = unsafe {
+            let start = base.as_ptr().wrapping_add(room.start).cast();
+            rustix::mm::madvise(start, room.len(), Advice::LinuxNoHugepage)
+        };
+    }
     // To dump a page that nobody has touched, the kernel would take memory for it, and the segment is large.
-    // SAFETY: the mapping is new, and the advice changes no byte of it. A refusal is harmless.
+    // SAFETY: as above.
     let _ =
         unsafe { rustix::mm::madvise(base.as_ptr().cast(), layout.bytes(), Advice::LinuxDontDump) };
-    for context in 0..layout.contexts() {
-        // A place that is taken later is to take pages of the usual size only.
-        let (at, until) = (layout.context_at(context), layout.context_at(context + 1));
-        let start = (at + layout.first_bytes()).next_multiple_of(rustix::param::page_size());
-        if let Some(bytes) = until.checked_sub(start).filter(|bytes| *bytes > 0) {
-            // SAFETY: as above; the bytes lie in the mapping.
-            let _ = unsafe {
-                let room = base.as_ptr().wrapping_add(start).cast();
-                rustix::mm::madvise(room, bytes, Advice::LinuxNoHugepage)
-            };
-        }
-    }
     // SAFETY: S1 of `crate::adapters::local::segment`: the mapping is new, readable, writable, as long as the layout
     // (MM1), aligned to a page, and used by nobody else.
     Ok(unsafe { Segment::from_mapping(base, layout) })
+}
+
+/// Returns the pages that only tasks use which are started later, and those that talk to them.
+fn rooms(layout: &Layout) -> impl Iterator<Item = Range<usize>> {
+    let (layout, page) = (*layout, rustix::param::page_size());
+    let contexts = (0..layout.contexts()).map(move |context| {
+        layout.context_at(context) + layout.first_bytes()..layout.context_at(context + 1)
+    });
+    let areas = layout.first_areas_end()..layout.bytes();
+    let parts = contexts.chain(std::iter::once(areas));
+    let pages = parts.map(move |part| part.start.next_multiple_of(page)..part.end / page * page);
+    pages.filter(|pages| !pages.is_empty())
 }
 
 fn bad(what: String) -> AdapterError {

@@ -9,7 +9,6 @@ use super::*;
 use crate::adapter::{
     Adapter, Advance, Begun, CooperativeCopy, Frame, OneSided, Post, Ticket, Transfer,
 };
-use crate::adapters::SPARE_CONTEXTS;
 use crate::adapters::shm::peer::ProbeCell;
 use crate::memory::body::Piece;
 use crate::memory::region::{RecvRegion, RemoteRegion};
@@ -250,8 +249,7 @@ fn a_task_that_gives_up_ends_the_waiting_of_the_others() {
             sleepers.join();
             ShmAdapter::attach(waiting, 0, 2, GetMode::Auto)
         });
-        let segment =
-            mapping::map(&fd, Layout::new(2, 1).unwrap().with_spare(SPARE_CONTEXTS)).unwrap();
+        let segment = mapping::open_segment(&fd).unwrap();
         sleepers.wait_until_asleep(1);
         declare_lost(&segment, 1);
         let refused = waiting.join().expect("attach never panics").err().expect("task 1 is lost");

@@ -1,5 +1,7 @@
 //! Segments that are not, or are no longer, what the launcher made.
 
+use std::sync::atomic::Ordering;
+
 use super::*;
 
 /// A memfd of `len` bytes that starts with `facts` and has `seals`.
@@ -15,7 +17,7 @@ fn forged(facts: &[u8], len: usize, seals: SealFlags) -> OwnedFd {
 
 /// Why `fd` is refused as the segment of a job of two tasks.
 fn refusal(fd: &OwnedFd) -> String {
-    match map(fd, two()) {
+    match map(fd, two(), false) {
         Err(AdapterError::BadSegment { what }) => what,
         Err(other) => panic!("another error: {other}"),
         Ok(_) => panic!("accepted"),
@@ -32,7 +34,7 @@ fn maps_what_it_made() {
         let layout = Layout::new(tasks, 1).unwrap().with_spare(SPARE_CONTEXTS);
         let fd = create_segment("test", tasks, 1).unwrap();
         assert_eq!(rustix::fs::fstat(&fd).unwrap().st_size, layout.bytes() as i64);
-        let segment = map(&fd, layout).unwrap();
+        let segment = map(&fd, layout, false).unwrap();
         populate(&segment, tasks - 1, 0..1);
         assert_eq!(segment.tasks().count(), tasks);
     }
@@ -50,13 +52,50 @@ fn a_room_takes_no_memory() {
         // The parts of further contexts begin inside of pages.
         assert!(taken(&roomy) - taken(&alone) <= 8 * contexts as i64, "{tasks} {contexts}");
         let layout = Layout::with_room(tasks, most, contexts).unwrap().with_spare(SPARE_CONTEXTS);
-        let segment = map(&roomy, layout).unwrap();
+        let segment = map(&roomy, layout, false).unwrap();
         let before = taken(&roomy);
         populate(&segment, most - 1, 0..1);
         assert_eq!(taken(&roomy), before);
     }
     assert_eq!(room_for(5000, 7, 1), MAX_PLACES_PER_HOST);
     assert_eq!(room_for(5, 5000, 1), 5000, "an error when the segment is made");
+}
+
+/// Of the mappings of the segment called `name`, those with these permissions: how many bytes they have.
+fn mapped(name: &str, permissions: &str) -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let ours = maps.lines().filter(|line| line.contains(name) && line.contains(permissions));
+    let len = |line: &str| {
+        let (range, _) = line.split_once(' ').unwrap();
+        let (start, end) = range.split_once('-').unwrap();
+        usize::from_str_radix(end, 16).unwrap() - usize::from_str_radix(start, 16).unwrap()
+    };
+    ours.map(len).sum()
+}
+
+#[test]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn a_first_task_does_not_say_that_it_reads_the_room() {
+    let fd = create_segment_with_room("withheld", 2, 10, 1).unwrap();
+    let name = "mpj-job-withheld";
+    let first = World { task: 0, tasks: 0..2, universe: 10, parent: None };
+    let segment = map_as_task(&fd, &first, 1).unwrap();
+    let room: usize = rooms(segment.layout()).map(|room| room.len()).sum();
+    let page = rustix::param::page_size();
+    let withheld = mapped(name, " -w-s ");
+    assert!(room > 0 && withheld.abs_diff(room) < page * (segment.layout().contexts() + 1));
+    assert_eq!(mapped(name, " rw-s ") + withheld, segment.layout().bytes().next_multiple_of(page));
+    // It can be read nevertheless.
+    let word = &segment.wireup(9).world[0];
+    word.store(7, Ordering::Relaxed);
+    assert_eq!(word.load(Ordering::Relaxed), 7);
+    drop(segment);
+    let later = World { task: 2, tasks: 2..3, universe: 10, parent: Some(0) };
+    let segment = map_as_task(&fd, &later, 1).unwrap();
+    assert_eq!(
+        (mapped(name, " -w-s "), segment.wireup(9).world[0].load(Ordering::Relaxed)),
+        (0, 7)
+    );
 }
 
 #[test]
@@ -81,7 +120,7 @@ fn refuses_each_damaged_fact() {
         let refused = refusal(&forged(&facts, two().bytes(), SealFlags::SHRINK));
         assert!(refused.contains("should be"), "{refused}");
     }
-    map(forged(&good, two().bytes(), SealFlags::SHRINK), two()).unwrap();
+    map(forged(&good, two().bytes(), SealFlags::SHRINK), two(), false).unwrap();
 }
 
 #[test]
