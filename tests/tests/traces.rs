@@ -155,7 +155,7 @@ fn a_profile_names_ranks_and_lines() {
 
 #[test]
 fn what_finds_no_memory_is_said() {
-    let (outcome, shown) = traced("ring", &["--trace-memory", "1M"], &["--laps", "3500"]);
+    let (outcome, shown) = traced("ring", &["--trace-memory", "1M"], &["--laps", "7000"]);
     assert_eq!(outcome.code, 0, "{outcome:?}");
     assert!(outcome.stderr.contains("later calls are missing"), "{outcome:?}");
     assert!(shown.tracks[1].starts_with("rank 0 (without its last "), "{:?}", shown.tracks);

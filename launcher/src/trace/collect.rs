@@ -51,6 +51,8 @@ pub(super) struct OfRank<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Operation {
     is_receive: bool,
+    /// Whether the call that began it also sends, and tells of that.
+    is_exchange: bool,
     communicator: Option<u32>,
     peer: Option<u32>,
     tag: Option<i32>,
@@ -85,7 +87,7 @@ struct Calls {
 /// What begins or ends operations. In the order in which those that have the same time count.
 #[derive(Debug)]
 enum Event {
-    /// An operation has ended in this call: that of the request, or a receive that has no request.
+    /// The operation of a request has ended in this call.
     Ended { request: u64, call: CallAt, record: Box<Record> },
     /// A call began.
     Began { call: CallAt, record: Box<Record> },
@@ -143,9 +145,9 @@ impl Calls {
     /// Notes what a call begins and ends.
     fn note(&mut self, call: CallAt, record: Record) {
         match record.kind {
-            Recording::Wait if record.request != 0 => {
-                let (at, request) = (record.end, record.request);
-                let Some(at) = at else { return };
+            // It ends at the beginning of the wait: at its end another thread may have a request of this number already.
+            Recording::Wait if record.request != 0 && record.end.is_some() => {
+                let (at, request) = (record.start, record.request);
                 self.events.push((at, Event::Ended { request, call, record: Box::new(record) }));
             }
             Recording::Send
@@ -209,6 +211,16 @@ impl Calls {
                         }
                         _ => pairs.add(task, side(&operation, Some(call))),
                     }
+                    if let (true, Some(came)) = (operation.is_exchange, record.received) {
+                        let (peer, tag) = (Some(came.source), Some(came.tag));
+                        let receive = Operation { is_receive: true, peer, tag, ..operation };
+                        pairs.add(task, side(&receive, Some(call)));
+                    } else if operation.is_exchange && record.request != 0 {
+                        // Its end says what it receives.
+                        let receive =
+                            Operation { is_receive: true, peer: None, tag: None, ..operation };
+                        open.insert(record.request, receive);
+                    }
                 }
                 Event::Started { request, call } => {
                     let Some(operation) = kept.get(&request) else { continue };
@@ -218,25 +230,18 @@ impl Calls {
                         false => pairs.add(task, side(&operation, Some(call))),
                     }
                 }
-                Event::Ended { request: 0, call, record } => {
-                    let begun = &self.threads[call.thread].calls[call.call];
-                    let operation = Operation {
-                        is_receive: true,
-                        communicator: begun.communicator,
-                        start: begun.start,
-                        ..operation(call, &record)
-                    };
-                    pairs.add(task, side(&operation, Some(call)));
-                }
                 Event::Ended { request, call, record } => {
                     let Some(mut operation) = open.remove(&request) else { continue };
                     if record.is_cancelled {
                         continue;
                     }
-                    operation.peer = record.peer.or(operation.peer);
-                    operation.tag = record.tag.or(operation.tag);
+                    // Who waits for a receive from one rank does not know which rank of the world that is.
+                    operation.peer = operation.peer.or(record.peer);
+                    operation.tag = operation.tag.or(record.tag);
                     operation.bytes = record.bytes;
-                    self.tell(&operation);
+                    if !operation.is_exchange {
+                        self.tell(&operation);
+                    }
                     *ends.entry(call).or_insert(0) += 1;
                     pairs.add(task, side(&operation, Some(call)));
                 }
@@ -259,6 +264,7 @@ impl Calls {
 fn operation(call: CallAt, record: &Record) -> Operation {
     Operation {
         is_receive: matches!(record.kind, Recording::Receive | Recording::ReceiveInit),
+        is_exchange: record.kind == Recording::Exchange,
         communicator: record.communicator,
         peer: record.peer,
         tag: record.tag,
@@ -287,6 +293,8 @@ fn call_of(record: &Record) -> Call {
         _ => Kind::Other,
     };
     let is_mark = record.kind == Recording::Mark;
+    // What has ended in a wait is told of the call that began it.
+    let is_told = record.kind == Recording::Wait && record.request != 0;
     let (start, end) = (record.start, record.end.map(|end| end.max(record.start)));
     Call {
         name: Arc::clone(&record.name),
@@ -295,9 +303,9 @@ fn call_of(record: &Record) -> Call {
         start,
         end: if is_mark { Some(start) } else { end },
         communicator: record.communicator,
-        peer: record.peer,
-        tag: record.tag,
-        bytes: record.bytes,
+        peer: record.peer.filter(|_| !is_told),
+        tag: record.tag.filter(|_| !is_told),
+        bytes: if is_told { 0 } else { record.bytes },
         message: None,
         sequence: record.sequence,
     }

@@ -141,10 +141,10 @@ fn ended(status: &Status, device: NonZeroU32, key: u64) {
     }
     let others = ENDED.replace(ENDED.get() + 1);
     if !recorder.has_rings() {
-        let Some(part) = recorder.begin(0, CallKind::Ended) else { return };
+        let first = Some(entry).filter(|_| others == 0);
+        let Some(part) = first.or_else(|| recorder.part(CallKind::Ended, entry)) else { return };
         part.request(number(device, key));
         tell(part, status);
-        part.belongs_to(entry);
     } else if others == 0 {
         tell(entry, status);
     } else {

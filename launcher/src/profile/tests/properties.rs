@@ -90,6 +90,13 @@ fn calls(trace: &Trace) -> Vec<(usize, &Call)> {
     ranks.flat_map(|(rank, it)| it.threads[0].calls.iter().map(move |call| (rank, call))).collect()
 }
 
+/// How many calls with the number of this one its rank has made before.
+fn earlier(calls: &[(usize, &Call)], (rank, call): (usize, &Call)) -> usize {
+    let own = calls.iter().filter(|(other, _)| *other == rank).map(|(_, other)| *other);
+    let before = own.take_while(|other| !std::ptr::eq(*other, call));
+    before.filter(|other| other.sequence == call.sequence).count()
+}
+
 /// How long a call waited, found by looking at all others.
 fn waited(calls: &[(usize, &Call)], (rank, call): (usize, &Call)) -> u64 {
     let end = |kind, number| {
@@ -105,6 +112,8 @@ fn waited(calls: &[(usize, &Call)], (rank, call): (usize, &Call)) -> u64 {
     let latest = match call.kind {
         Kind::Collective => {
             let others = calls.iter().filter(|(_, other)| other.sequence == call.sequence);
+            let nth = earlier(calls, (rank, call));
+            let others = others.filter(|other| earlier(calls, **other) == nth);
             others.filter(is_within).map(|(_, other)| other.start).max()
         }
         kind => {

@@ -34,7 +34,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, SealFlags};
 
 pub use mapping::ticks;
-pub use recorded::{Record, Recorded, ThreadRecords, read, used};
+pub use recorded::{Received, Record, Recorded, ThreadRecords, read, used};
 pub use recorder::{Entry, Join, Recorder, join, recorder};
 
 /// Bytes of a record, and of the heads of the memory and of a block.
@@ -106,6 +106,8 @@ mod flag {
     pub const TAG: u64 = 1 << 42;
     pub const SEQUENCE: u64 = 1 << 43;
     pub const CANCELLED: u64 = 1 << 44;
+    /// The words of the request and of the sequence tell of a message that an exchange has received.
+    pub const RECEIVED: u64 = 1 << 45;
 }
 
 /// Which records a memory keeps.
@@ -149,7 +151,7 @@ pub enum Kind {
     Receive = 2,
     /// A send together with a receive; peer, tag and bytes are those of the send.
     Exchange = 3,
-    /// A wait or a test.
+    /// A wait or a test. With a request, its operation has ended in it, and peer, tag and bytes are those of the operation.
     Wait = 4,
     /// A look for a message.
     Probe = 5,
@@ -167,8 +169,7 @@ pub enum Kind {
     ReceiveInit = 11,
     /// The start of a persistent request.
     Start = 12,
-    /// No call: that an operation ended in the call whose record [`Record::sequence`] names. With a request, the one that
-    /// the request is of; without, the receive of a [`Kind::Exchange`].
+    /// No call: that a further operation ended in the wait whose record [`Record::sequence`] names.
     Ended = 13,
     /// No call: that a persistent request was started in the call whose record [`Record::sequence`] names.
     Started = 14,
