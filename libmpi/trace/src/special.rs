@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int};
-use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
 use transport_lapi::bootstrap::trace::{self, Kind};
@@ -82,8 +81,7 @@ unsafe fn with_lists(
     run: impl FnOnce(*mut MPI_Status, &[MPI_Request]) -> c_int,
 ) -> c_int {
     let len = if requests.is_null() { 0 } else { usize::try_from(count).unwrap_or(0) };
-    let (mut few_handles, mut few_statuses) =
-        ([MPI_REQUEST_NULL; FEW], [MaybeUninit::<MPI_Status>::uninit(); FEW]);
+    let (mut few_handles, mut few_statuses) = ([MPI_REQUEST_NULL; FEW], [MPI_Status::EMPTY; FEW]);
     let (mut many_handles, mut many_statuses) = (Vec::new(), Vec::new());
     if len > FEW {
         many_handles.resize(len, MPI_REQUEST_NULL);
@@ -96,7 +94,7 @@ unsafe fn with_lists(
     }
     let statuses = match statuses.is_null() {
         false => statuses,
-        true if len <= FEW => few_statuses.as_mut_ptr().cast(),
+        true if len <= FEW => few_statuses.as_mut_ptr(),
         true => {
             many_statuses.resize(len, MPI_Status::EMPTY);
             many_statuses.as_mut_ptr()

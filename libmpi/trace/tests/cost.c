@@ -77,7 +77,7 @@ int main(int argc, char **argv)
             (PMPI_Irecv(ARGS(in, 0, 1), both), PMPI_Send(ARGS(out, 0, 1)), PMPI_Wait(both, IGNORE)));
     MEASURE("MPI_Wait for a receive", (PMPI_Irecv(ARGS(in, 0, 1), both), PMPI_Send(ARGS(out, 0, 1)), MPI_Wait(both, IGNORE)),
             (PMPI_Irecv(ARGS(in, 0, 1), both), PMPI_Send(ARGS(out, 0, 1)), PMPI_Wait(both, IGNORE)));
-    MEASURE("MPI_Irecv and MPI_Wait,\n from any source",
+    MEASURE("MPI_Irecv from any, Wait",
             (MPI_Irecv(ARGS(in, MPI_ANY_SOURCE, 1), both), PMPI_Send(ARGS(out, 0, 1)), MPI_Wait(both, IGNORE)),
             (PMPI_Irecv(ARGS(in, MPI_ANY_SOURCE, 1), both), PMPI_Send(ARGS(out, 0, 1)), PMPI_Wait(both, IGNORE)));
     MEASURE("MPI_Waitall for two",
