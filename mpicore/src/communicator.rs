@@ -291,14 +291,14 @@ impl Communicator {
     }
 
     /// Says of the call that this thread is in that it is the next collective one, of which this rank has so many bytes, where
-    /// calls are described. Returns whether they are checked.
+    /// calls are described. Returns whether it runs by a schedule: where calls are checked, or their rounds are recorded.
     #[cold]
     #[inline(never)]
     pub(crate) fn tell_collective(&self, call: Call, bytes: Option<u64>) -> bool {
         bytes.into_iter().for_each(recorded::collective_bytes);
         let number = self.0.calls.load(Ordering::Relaxed) % CALL_NUMBERS;
         recorded::collective(call.name(), number as i32);
-        self.is_checked()
+        self.is_checked() || recorded::has_details()
     }
 
     /// Compares it with another one: MPI_Comm_compare.

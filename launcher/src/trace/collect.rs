@@ -9,7 +9,7 @@ use transport_lapi::bootstrap::trace::{Kind as Recording, Record, Recorded};
 
 use super::clocks::HostClock;
 use super::pairs::{Pairs, Side};
-use super::{Call, CallAt, Collected, Kind, RankTrace, ThreadTrace};
+use super::{Call, CallAt, Collected, Kind, Levels, RankTrace, ThreadTrace};
 
 /// Communicators from this number on were given numbers that mean nothing to a reader.
 const UNREADABLE: u32 = 1 << 31;
@@ -68,9 +68,11 @@ pub(super) fn collect<'a>(ranks: impl IntoIterator<Item = OfRank<'a>>) -> Collec
     let (mut pairs, mut numbers) = (Pairs::default(), BTreeMap::new());
     for OfRank { task, host, times, recorded } in ranks {
         let place = collected.trace.ranks.len();
-        let rank = Calls::new(place, recorded, times, &mut numbers);
-        let threads = rank.follow(task, &mut pairs);
-        collected.trace.ranks.push(RankTrace { rank: task, host: host.to_owned(), threads });
+        let mut rank = Calls::new(place, recorded, times, &mut numbers);
+        let mut levels = std::mem::take(&mut rank.levels);
+        levels.sort_by_key(|levels| levels.at);
+        let (host, threads) = (host.to_owned(), rank.follow(task, &mut pairs));
+        collected.trace.ranks.push(RankTrace { rank: task, host, threads, levels });
     }
     pairs.join(&mut collected);
     collected
@@ -82,6 +84,7 @@ struct Calls {
     threads: Vec<ThreadTrace>,
     /// What begins or ends operations, with its time.
     events: Vec<(u64, Event)>,
+    levels: Vec<Levels>,
 }
 
 /// What begins or ends operations. In the order in which those that have the same time count.
@@ -112,10 +115,12 @@ impl Calls {
         times: Times,
         numbers: &mut BTreeMap<u32, u32>,
     ) -> Self {
-        let mut rank = Self { place, threads: Vec::new(), events: Vec::new() };
+        let (threads, events, levels) = Default::default();
+        let mut rank = Self { place, threads, events, levels };
         for thread in recorded.threads {
             let mut records = thread.records;
             records.sort_by_key(|record| record.start);
+            untangle(&mut records);
             let of_rank = rank.threads.len();
             let mut calls = Vec::with_capacity(records.len());
             let mut known = Vec::with_capacity(records.len());
@@ -124,9 +129,16 @@ impl Calls {
                 record.communicator = record.communicator.map(|number| readable(number, numbers));
                 (record.start, record.end) =
                     (times.nanos(record.start), record.end.map(|end| times.nanos(end)));
-                if matches!(record.kind, Recording::Ended | Recording::Started) {
-                    parts.push(record);
-                    continue;
+                match record.kind {
+                    Recording::Levels => {
+                        rank.levels.push(levels_of(&record));
+                        continue;
+                    }
+                    Recording::Ended | Recording::Started => {
+                        parts.push(record);
+                        continue;
+                    }
+                    _ => {}
                 }
                 let call = CallAt { rank: place, thread: of_rank, call: calls.len() };
                 calls.push(call_of(&record));
@@ -279,6 +291,38 @@ fn side(operation: &Operation, ended: Option<CallAt>) -> Side {
     Side { is_receive, communicator, peer, tag, call, start, ended }
 }
 
+/// Has parts of calls that overlap follow each other, since a track shows only what lies inside of each other.
+fn untangle(records: &mut [Record]) {
+    let mut open: Vec<u64> = Vec::new();
+    let mut has_moved = false;
+    for part in records.iter_mut().filter(|record| record.kind == Recording::Part) {
+        let Some(end) = part.end else { continue };
+        while let Some(around) = open.pop() {
+            if end <= around {
+                open.push(around);
+                break;
+            }
+            // It goes on when that has ended.
+            has_moved |= around > part.start;
+            part.start = part.start.max(around);
+        }
+        open.push(end);
+    }
+    if has_moved {
+        records.sort_by_key(|record| record.start);
+    }
+}
+
+fn levels_of(record: &Record) -> Levels {
+    let number = |number: Option<u32>| number.map_or(0, u64::from);
+    Levels {
+        at: record.start,
+        posted: number(record.peer),
+        unexpected: number(record.tag.map(|tag| tag as u32)),
+        bytes: record.bytes,
+    }
+}
+
 fn call_of(record: &Record) -> Call {
     let kind = match record.kind {
         Recording::Send => Kind::Send,
@@ -290,6 +334,7 @@ fn call_of(record: &Record) -> Call {
         Recording::OneSided => Kind::OneSided,
         Recording::File => Kind::File,
         Recording::Span | Recording::Mark => Kind::Span,
+        Recording::Part => Kind::Part,
         _ => Kind::Other,
     };
     let is_mark = record.kind == Recording::Mark;
@@ -308,6 +353,7 @@ fn call_of(record: &Record) -> Call {
         bytes: if is_told { 0 } else { record.bytes },
         message: None,
         sequence: record.sequence,
+        by_rendezvous: record.by_rendezvous,
     }
 }
 

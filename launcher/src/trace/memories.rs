@@ -17,7 +17,7 @@ use transport_lapi::config;
 
 use super::collect::{OfRank, Times, collect};
 use super::incoming::HostRecords;
-use super::{Collected, perfetto};
+use super::{Collected, Kind, perfetto};
 use crate::LaunchError;
 use crate::io::destination::Destination;
 
@@ -33,6 +33,8 @@ pub struct TraceChoice {
     pub file: Option<PathBuf>,
     /// The most bytes that a rank records.
     pub memory: u64,
+    /// Whether it is recorded, too, what calls consist of.
+    pub details: bool,
 }
 
 /// The memories of the ranks of a job that is recorded.
@@ -58,7 +60,8 @@ impl Memories {
                 .map_err(|source| LaunchError::Trace { path: path.clone(), source })
         };
         let out = choice.file.as_ref().map(open).transpose()?;
-        let memories = Self::of(Keep::First(choice.memory), Clock::here());
+        let keep = if choice.details { Keep::Detailed } else { Keep::First };
+        let memories = Self::of(keep(choice.memory), Clock::here());
         Ok(Self { out, library: Library::find(), ..memories })
     }
 
@@ -100,7 +103,8 @@ impl Memories {
     /// Writes the file, if there is one, and returns what there is to say: whole lines.
     pub(crate) fn finish(&self, collected: &Collected) -> String {
         let threads = || collected.trace.ranks.iter().flat_map(|rank| &rank.threads);
-        let calls: usize = threads().map(|thread| thread.calls.len()).sum();
+        let calls = threads().flat_map(|thread| &thread.calls);
+        let calls = calls.filter(|call| call.kind != Kind::Part).count();
         let mut text = String::new();
         if let Some(out) = &self.out {
             let path = out.path().display();

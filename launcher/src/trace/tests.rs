@@ -12,7 +12,7 @@ use transport_lapi::bootstrap::trace::{
 use super::clocks::{HostClock, RoundTrip};
 use super::collect::{OfRank, Times, collect};
 use super::proto::tests::{Value, fields};
-use super::{Call, CallAt, Collected, Kind, perfetto};
+use super::{Call, CallAt, Collected, Kind, Levels, perfetto};
 
 const TIMES: Times = Times { began: 0, ended: 1000, nanos: 1000, elsewhere: None };
 
@@ -33,6 +33,7 @@ fn record(number: u64, kind: Recording, start: u64, end: u64) -> Record {
         sequence: None,
         is_cancelled: false,
         received: None,
+        by_rendezvous: None,
     }
 }
 
@@ -163,6 +164,39 @@ fn operations_end_in_their_waits() {
     let at = |call| CallAt { rank: 1, thread: 0, call };
     let ends: Vec<_> = all.flows.iter().map(|flow| flow.to).collect();
     assert_eq!(ends, [at(4), at(3), at(4)]);
+}
+
+#[test]
+fn parts_of_a_call_that_overlap_follow_each_other() {
+    let part = |number, start, end| record(number, Recording::Part, start, end);
+    let wait = record(1, Recording::Wait, 10, 90);
+    let parts = [part(2, 10, 40), part(3, 20, 30), part(4, 25, 60), part(5, 70, 80)];
+    let all = collected(vec![rank([wait].into_iter().chain(parts).collect())]);
+    let times = calls(&all, 0).iter().map(|call| (call.start, call.end.unwrap_or(0)));
+    let expected = [(10, 90), (10, 40), (20, 30), (40, 60), (70, 80)];
+    assert_eq!(times.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn lengths_of_queues_are_counters() {
+    let about = |number, start, posted, unexpected, bytes| Record {
+        peer: Some(posted),
+        tag: Some(unexpected),
+        bytes,
+        sequence: Some(1),
+        ..record(number, Recording::Levels, start, start)
+    };
+    let levels = vec![about(2, 30, 7, 0, 64), about(3, 10, 7, 2, 0), send(1, 5, 1, 0)];
+    let all = collected(vec![rank(vec![]), rank(levels)]);
+    let at = |levels: &Levels| (levels.at, levels.posted, levels.unexpected, levels.bytes);
+    let levels: Vec<_> = all.trace.ranks[1].levels.iter().map(at).collect();
+    assert_eq!(levels, [(10, 7, 2, 0), (30, 7, 0, 64)]);
+    let file = written(&all);
+    let counts = events(&file).into_iter().filter(|(kind, ..)| *kind == 4);
+    let times: Vec<u64> = counts.map(|(_, at, ..)| at).collect();
+    assert_eq!(times, [10, 10, 10, 30, 30], "what has not changed is not written again");
+    let names = ["posted receives", "unexpected messages", "bytes of unexpected messages"];
+    assert_eq!(tracks(&file)[3..], names);
 }
 
 /// The receive of an exchange that was started counts where it was started: later ones get later messages.
@@ -310,6 +344,8 @@ fn any_record() -> impl Strategy<Value = Record> {
         Recording::Ended,
         Recording::Started,
         Recording::Mark,
+        Recording::Part,
+        Recording::Levels,
     ];
     let times = (prop_oneof![0_u64..50, any::<u64>()], prop::option::of(0_u64..60));
     let who = (prop::option::of(0_u32..3), prop::option::of(-1_i32..2), prop::option::of(0_u32..2));

@@ -72,6 +72,8 @@ mod head {
     pub const THREADS: usize = 5;
     /// Whether blocks are rings: 0 or 1.
     pub const RINGS: usize = 6;
+    /// Whether parts of calls are recorded: 0 or 1.
+    pub const DETAILS: usize = 7;
 }
 
 /// Words of the head of a block.
@@ -108,6 +110,10 @@ mod flag {
     pub const CANCELLED: u64 = 1 << 44;
     /// The words of the request and of the sequence tell of a message that an exchange has received.
     pub const RECEIVED: u64 = 1 << 45;
+    /// The protocol is known.
+    pub const PROTOCOL: u64 = 1 << 46;
+    /// It is rendezvous.
+    pub const RENDEZVOUS: u64 = 1 << 47;
 }
 
 /// Which records a memory keeps.
@@ -115,6 +121,8 @@ mod flag {
 pub enum Keep {
     /// The first ones, in so many bytes. Those for which there is no room are counted.
     First(u64),
+    /// The same, and also what calls consist of: phases of a rendezvous, rounds of collective calls.
+    Detailed(u64),
     /// The last ones of each thread, of the threads that have begun last.
     Last,
 }
@@ -175,10 +183,15 @@ pub enum Kind {
     Started = 14,
     /// No call: a moment that the program has marked.
     Mark = 15,
+    /// No call, but a part of the one that goes on.
+    Part = 16,
+    /// No call: how many receives were posted (the peer) and how many messages unexpected (the tag, with so many bytes) about
+    /// when the call whose record [`Record::sequence`] names began.
+    Levels = 17,
 }
 
 impl Kind {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 18] = [
         Self::Other,
         Self::Send,
         Self::Receive,
@@ -195,6 +208,8 @@ impl Kind {
         Self::Ended,
         Self::Started,
         Self::Mark,
+        Self::Part,
+        Self::Levels,
     ];
 }
 
@@ -203,16 +218,18 @@ impl Kind {
 /// # Errors
 /// What the system answers.
 pub fn create(keep: Keep, clock: Clock) -> io::Result<OwnedFd> {
-    let (bytes, rings) = match keep {
-        Keep::First(bytes) => (bytes, 0),
-        Keep::Last => (LEAST, 1),
+    let (bytes, rings, details) = match keep {
+        Keep::First(bytes) => (bytes, 0, 0),
+        Keep::Detailed(bytes) => (bytes, 0, 1),
+        Keep::Last => (LEAST, 1, 0),
     };
     let bytes = bytes.clamp(LEAST, MOST).next_multiple_of(BLOCK as u64);
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let memory = rustix::fs::memfd_create("mpj-trace", flags)?;
     rustix::fs::ftruncate(&memory, bytes)?;
     let mut facts = [0; WORDS];
-    (facts[head::MAGIC], facts[head::CLOCK], facts[head::RINGS]) = (MAGIC, clock as u64, rings);
+    (facts[head::MAGIC], facts[head::CLOCK]) = (MAGIC, clock as u64);
+    (facts[head::RINGS], facts[head::DETAILS]) = (rings, details);
     let facts = facts.map(u64::to_le_bytes);
     rustix::io::pwrite(&memory, facts.as_flattened(), 0)?;
     rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;

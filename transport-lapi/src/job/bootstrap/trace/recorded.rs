@@ -62,6 +62,8 @@ pub struct Record {
     pub sequence: Option<u64>,
     /// Whether the operation was cancelled.
     pub is_cancelled: bool,
+    /// Of sends whose protocol is known, whether it is rendezvous.
+    pub by_rendezvous: Option<bool>,
     /// What a [`Kind::Exchange`] has received, if that has ended in the call.
     pub received: Option<Received>,
 }
@@ -158,7 +160,7 @@ impl Texts<'_> {
         let flags = words[word::KIND];
         let has = |bit: u64| flags & bit != 0;
         let kind = *Kind::ALL.get((flags >> 32 & 0xFF) as usize)?;
-        let is_part = matches!(kind, Kind::Ended | Kind::Started);
+        let is_part = matches!(kind, Kind::Ended | Kind::Started | Kind::Levels);
         let (start, end) = (words[word::START], words[word::END]);
         let (request, sequence) = (words[word::REQUEST], words[word::SEQUENCE]);
         let (source, tag) = (sequence as u32, (sequence >> 32) as u32 as i32);
@@ -178,6 +180,7 @@ impl Texts<'_> {
             request: if received.is_none() { request } else { 0 },
             sequence: (has(flag::SEQUENCE) || is_part).then_some(sequence),
             is_cancelled: has(flag::CANCELLED),
+            by_rendezvous: has(flag::PROTOCOL).then(|| has(flag::RENDEZVOUS)),
             received,
         })
     }

@@ -95,6 +95,8 @@ pub struct Recorder {
     clock: Clock,
     /// Whether blocks are rings.
     has_rings: bool,
+    /// Whether parts of calls are recorded.
+    has_details: bool,
     /// The number in the job of the first rank of this process's world.
     first_task: u32,
     process: ProcessMark,
@@ -119,8 +121,30 @@ impl Recorder {
         let first_task = config::environment(config::FIRST_TASK);
         let first_task = first_task.and_then(|number| number.parse().ok()).unwrap_or(0);
         let has_rings = words[head::RINGS].load(Relaxed) != 0;
-        let process = ProcessMark::new();
-        Self { words, clock, has_rings, first_task, process, texts: Mutex::default() }
+        let has_details = words[head::DETAILS].load(Relaxed) != 0;
+        let (process, texts) = (ProcessMark::new(), Mutex::default());
+        Self { words, clock, has_rings, has_details, first_task, process, texts }
+    }
+
+    /// Returns whether parts of calls are recorded, too.
+    #[inline]
+    pub fn has_details(&self) -> bool {
+        self.has_details
+    }
+
+    /// Reads the clock of the records.
+    #[inline]
+    pub fn now(&self) -> u64 {
+        mapping::ticks(self.clock)
+    }
+
+    /// Records a part of a call that has begun at this time, or with the call, and ends now.
+    pub fn phase(&self, name: u32, of: Entry, since: u64) -> Option<Entry> {
+        let entry = self.claim(name, Kind::Part)?;
+        entry.end();
+        let start = of.word(word::START).load(Relaxed).max(since);
+        entry.word(word::START).store(start, Release); // TC3
+        Some(entry)
     }
 
     /// Returns whether only the last records of each thread are kept. Then a thread may begin one only when its last one
@@ -418,6 +442,12 @@ impl Entry {
         self.word(word::REQUEST).store(bytes, Relaxed);
         self.word(word::SEQUENCE).store(u64::from(tag as u32) << 32 | u64::from(source), Relaxed);
         self.add(flag::RECEIVED);
+    }
+
+    /// Says by which protocol the call sends.
+    #[inline]
+    pub fn protocol(self, is_rendezvous: bool) {
+        self.add(flag::PROTOCOL | if is_rendezvous { flag::RENDEZVOUS } else { 0 });
     }
 
     /// Says that the operation was cancelled.
