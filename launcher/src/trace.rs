@@ -43,6 +43,21 @@ pub(crate) struct RankTrace {
     pub(crate) host: String,
     /// One for each thread that called, in the order of their first calls.
     pub(crate) threads: Vec<ThreadTrace>,
+    /// How long its queues were, in the order of time.
+    pub(crate) levels: Vec<Levels>,
+}
+
+/// How long the queues of a rank were at some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Levels {
+    /// Nanoseconds since the job began.
+    pub(crate) at: u64,
+    /// Receives that were posted.
+    pub(crate) posted: u64,
+    /// Messages that had come before their receive.
+    pub(crate) unexpected: u64,
+    /// Bytes of memory with such messages.
+    pub(crate) bytes: u64,
 }
 
 /// What one thread of a rank has recorded.
@@ -75,8 +90,10 @@ pub(crate) struct Call {
     /// Pairs a send with its receive, which have the same number, if that is known. A wait has the number of the receive
     /// that it ended, if it ended one. A call that sends and receives has that of the message that it received.
     pub(crate) message: Option<u64>,
-    /// Of collective calls: which call on this communicator it is, the same on all its ranks.
+    /// Of collective calls: which call on this communicator it is, the same on all its ranks. Of their rounds the number.
     pub(crate) sequence: Option<u64>,
+    /// Of sends whose protocol is known, whether it is rendezvous.
+    pub(crate) by_rendezvous: Option<bool>,
 }
 
 /// What a call does.
@@ -93,6 +110,8 @@ pub(crate) enum Kind {
     File,
     /// A part of the program that it has named itself.
     Span,
+    /// A part of the call around it.
+    Part,
     Other,
 }
 

@@ -88,6 +88,8 @@ struct Inner {
     /// The place of the buffer of the session that the communicator comes from, if it does.
     session: OnceLock<Arc<SessionBuffer>>,
     partition_tags: Mutex<PartitionTags>,
+    /// Its number in records of calls, once one was made.
+    number_in_records: OnceLock<Option<u32>>,
 }
 
 /// The properties of a new communicator, except its id.
@@ -169,6 +171,7 @@ impl Communicator {
             copies,
             session: OnceLock::new(),
             partition_tags: Mutex::default(),
+            number_in_records: OnceLock::new(),
         };
         // The handle is made before anything can fail: dropping it releases the id.
         let made = Self(Arc::new(inner));
@@ -272,26 +275,30 @@ impl Communicator {
 
     /// Returns its number in records of calls: the same on all its ranks, and hardly ever that of another one with some of
     /// its ranks. Numbers from 2^31 on mean nothing to a reader.
+    #[inline]
     pub fn number_in_records(&self) -> Option<u32> {
-        let first = |group: &Group| group.iter().next();
-        let groups = [first(&self.0.group), self.0.remote.as_ref().and_then(first)];
-        let first = groups.into_iter().flatten().min()?;
-        match self.0.id {
-            // That of the first world: those that were spawned have other ranks.
-            0 if first == 0 => Some(0),
-            id => Some(scrambled(fingerprint([id, first])) as u32 | 1 << 31),
-        }
+        *self.0.number_in_records.get_or_init(|| {
+            let mut groups = [Some(&self.0.group), self.0.remote.as_ref()];
+            // The ranks of the other group have the two in the other order.
+            groups.sort_by_key(|group| group.and_then(|group| group.iter().next()));
+            let mut members = groups.into_iter().flatten().flat_map(Group::iter).peekable();
+            match (self.0.id, *members.peek()?) {
+                // That of the first world: those that were spawned have other ranks.
+                (0, 0) => Some(0),
+                (id, _) => Some(scrambled(fingerprint(members.chain([id]))) as u32 | 1 << 31),
+            }
+        })
     }
 
     /// Says of the call that this thread is in that it is the next collective one, of which this rank has so many bytes, where
-    /// calls are described. Returns whether they are checked.
+    /// calls are described. Returns whether it runs by a schedule: where calls are checked, or their rounds are recorded.
     #[cold]
     #[inline(never)]
     pub(crate) fn tell_collective(&self, call: Call, bytes: Option<u64>) -> bool {
         bytes.into_iter().for_each(recorded::collective_bytes);
         let number = self.0.calls.load(Ordering::Relaxed) % CALL_NUMBERS;
         recorded::collective(call.name(), number as i32);
-        self.is_checked()
+        self.is_checked() || recorded::has_details()
     }
 
     /// Compares it with another one: MPI_Comm_compare.

@@ -21,7 +21,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use mpjdev::{CALL_NUMBERS, Call, Device, Mode, Request, Source, Status, Within};
+use mpjdev::{CALL_NUMBERS, Call, Device, Mode, Request, Source, Status, Within, recorded};
 
 use crate::collective::{Local, Message, Round};
 use crate::communicator::{Communicator, InUse, Parts};
@@ -212,6 +212,7 @@ impl Scheduled<'_> {
         let (mut failure, mut panic) = (None, None);
         for index in 0.. {
             let Some(Round { messages, local }) = schedule.round(index) else { break };
+            let _round = recorded::round(index);
             endpoint.exchange(messages, memory, requests, &mut failure);
             if failure.is_some() {
                 continue;

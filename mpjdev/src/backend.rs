@@ -138,6 +138,10 @@ fn done(
         Some(sending) if sending.dest == origin && sending.unanswered => {
             // The receiver took the message before a withdrawal reached it, so the send succeeds.
             (sending.unanswered, sending.failed) = (false, None);
+            if state.records.is_some() {
+                let about = (sending.dest, sending.tag, sending.len);
+                state.phases.end(request, "rendezvous: until answered", about);
+            }
             Some((answered, request))
         }
         _ => {

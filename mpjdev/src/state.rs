@@ -12,6 +12,7 @@ pub(crate) mod credit;
 pub(crate) mod deliveries;
 pub(crate) mod losses;
 pub(crate) mod members;
+pub(crate) mod recording;
 mod stats;
 pub(crate) mod unexpected;
 pub(crate) mod unexpected_buffer;
@@ -33,6 +34,7 @@ use crate::state::checks::Checks;
 use crate::state::credit::Credits;
 use crate::state::deliveries::{Content, Deliveries};
 use crate::state::losses::Losses;
+use crate::state::recording::{Levels, Phases};
 use crate::state::unexpected::{Unexpected, UnexpectedBody};
 use crate::state::vain_polls::VainPolls;
 use crate::state::withdrawable::Withdrawable;
@@ -51,6 +53,9 @@ pub struct State {
     pub(crate) checks: Option<Box<Checks>>,
     /// Where calls are recorded: the number of the device.
     pub(crate) records: Option<NonZeroU32>,
+    pub(crate) phases: Phases,
+    /// How long its queues were.
+    pub(crate) levels: Levels,
     /// This rank.
     pub(crate) rank: u32,
     /// Number of ranks.
@@ -75,6 +80,8 @@ impl State {
             stats: Stats::default(),
             checks: None,
             records: None,
+            phases: Phases::default(),
+            levels: Levels::default(),
             rank,
             size: ranks.number(),
             losses: Losses::default(),
@@ -112,6 +119,13 @@ impl State {
     pub(crate) fn record(&mut self, device: NonZeroU32) {
         self.records = Some(device);
         self.have_described();
+    }
+
+    /// Records how long the queues are, now and then.
+    #[cold]
+    pub(crate) fn note_levels(&mut self) {
+        let (posted, unexpected) = (self.matcher.posted_len(), self.matcher.unexpected_len());
+        self.levels.note((posted, unexpected, self.stats.unexpected_bytes));
     }
 
     /// Messages take the path on which they are described.

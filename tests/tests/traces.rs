@@ -87,6 +87,63 @@ fn ends_requests_in_every_way() {
     world.finish().expect("all have come");
 }
 
+/// A rank of the job in the test below.
+#[test]
+#[ignore = "a rank of the next test"]
+fn has_rounds_phases_and_queues() {
+    let world = mpj::init().expect("a job");
+    let (rank, other) = (world.rank(), world.rank() ^ 1);
+    let many = vec![1_u8; 4 << 20];
+    if rank % 2 == 0 {
+        world.send(&many, other, 1).expect("a receiver");
+        let send = |tag| world.isend(vec![0_u8], other, tag).expect("a receiver");
+        let mut sends: Vec<_> = (100..140).map(send).collect();
+        world.send(&[0_u8], other, 2).expect("a receiver");
+        mpj::wait_all(&mut sends).expect("they are received");
+    } else {
+        world.recv(&mut vec![0_u8; 4 << 20], other, 1).expect("it comes");
+        // What comes before it is unexpected then.
+        world.recv(&mut [0_u8], other, 2).expect("it comes");
+        for tag in 100..140 {
+            world.recv(&mut [0_u8], other, tag).expect("it is here");
+        }
+    }
+    let mut sum = 1_u32;
+    world.all_reduce(&mut sum, mpj::Op::Sum).expect("all come");
+    world.barrier().expect("all come");
+    world.finish().expect("all come");
+}
+
+#[test]
+fn parts_of_calls_are_shown_on_request_and_queues_always() {
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("trace");
+    let test = std::env::current_exe().expect("a test knows its own path");
+    for (backend, details) in [("auto", &[][..]), ("rendezvous", &["--trace-details"])] {
+        let job = launch(&test).ranks(RANKS).options(["--backend", backend, "--trace"]);
+        let job = job.options([&file]).options(details);
+        job.args(["has_rounds_phases_and_queues", "--exact", "--include-ignored"]).expect(0);
+        let shown = Shown::read(&file);
+        let has_details = !details.is_empty();
+        // Two rounds of four ranks in each of two calls; where calls are checked, there are more.
+        let rounds = shown.calls("round");
+        assert!(if has_details { rounds >= RANKS * 2 * 2 } else { rounds == 0 }, "{rounds}");
+        let phases = ["rendezvous: data", "rendezvous: until answered"].map(|it| shown.calls(it));
+        let are_shown = |number| if has_details { number >= RANKS / 2 * 42 } else { number == 0 };
+        assert!(phases.into_iter().all(are_shown), "{phases:?}");
+        assert_eq!(shown.calls("allreduce"), RANKS);
+        let counter = |rank: u32, name: &str| {
+            let key = (format!("rank {rank}"), name.to_owned());
+            shown.counters.get(&key).cloned().unwrap_or_default()
+        };
+        let unexpected = counter(1, "unexpected messages");
+        assert!(unexpected.iter().any(|number| *number >= 20), "{:?}", shown.counters);
+        // The data of a rendezvous are at the sender.
+        let bytes = counter(1, "bytes of unexpected messages");
+        assert!(has_details || bytes.iter().any(|bytes| *bytes >= 20), "{:?}", shown.counters);
+    }
+}
+
 #[test]
 fn lists_of_requests_and_the_places_of_waits_are_shown() {
     let folder = TempDir::new().expect("a folder");
@@ -155,10 +212,25 @@ fn a_profile_names_ranks_and_lines() {
 
 #[test]
 fn what_finds_no_memory_is_said() {
-    let (outcome, shown) = traced("ring", &["--trace-memory", "1M"], &["--laps", "3500"]);
+    let (outcome, shown) = traced("ring", &["--trace-memory", "1M"], &["--laps", "7000"]);
     assert_eq!(outcome.code, 0, "{outcome:?}");
     assert!(outcome.stderr.contains("later calls are missing"), "{outcome:?}");
     assert!(shown.tracks[1].starts_with("rank 0 (without its last "), "{:?}", shown.tracks);
+}
+
+#[test]
+fn a_job_that_cannot_start_keeps_earlier_files() {
+    let folder = TempDir::new().expect("a folder");
+    let [trace, page] = ["trace", "page.html"].map(|name| folder.path().join(name));
+    for file in [&trace, &page] {
+        std::fs::write(file, "earlier").expect("there is room");
+    }
+    let profile = format!("--profile={}", page.display());
+    let job = launch(folder.path().join("absent")).ranks(2).options(["--trace"]).options([&trace]);
+    job.options([profile]).expect(127).says("program not found");
+    for file in [trace, page] {
+        assert_eq!(std::fs::read(file).expect("it stays"), b"earlier");
+    }
 }
 
 #[test]

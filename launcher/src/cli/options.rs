@@ -166,6 +166,9 @@ pub(super) struct WholeJob {
     /// The most memory that each rank records in, with suffix K, M or G; 64M if not given
     #[arg(long, value_name = "BYTES", value_parser = trace_memory)]
     trace_memory: Option<u64>,
+    /// Also record what calls consist of: the rounds of collective calls, and the phases of a rendezvous
+    #[arg(long)]
+    trace_details: bool,
     /// Record the calls likewise, and print at the end where the time went, who waited for whom, and whose computation was
     /// the cause; with =FILE also write that as a page of HTML
     #[arg(
@@ -277,6 +280,9 @@ impl WholeJob {
             _ if self.trace_memory.is_some() && !self.is_recorded() => {
                 return Err("--trace-memory goes with --trace or --profile".into());
             }
+            _ if self.trace_details && self.trace.is_none() => {
+                return Err("--trace-details goes with --trace".into());
+            }
             Some(universe) if universe < ranks => {
                 return Err(format!("--universe {universe} has no room for {ranks} ranks"));
             }
@@ -339,8 +345,10 @@ impl WholeJob {
             name: config::CHECK.name.into(),
             value: Some(u8::from(check).to_string().into()),
         });
-        let memory = self.trace_memory.unwrap_or(TRACE_MEMORY);
-        let is_recorded = self.is_recorded();
+        let trace = self.is_recorded().then(|| {
+            let memory = self.trace_memory.unwrap_or(TRACE_MEMORY);
+            Box::new(TraceChoice { file: self.trace.clone(), memory, details: self.trace_details })
+        });
         let inherited = || config::inherited(config::CHECK.name).is_some_and(|value| value == "1");
         let spec = JobSpec {
             output: self.output(),
@@ -357,7 +365,7 @@ impl WholeJob {
             vigilance,
             stats: self.stats,
             watch: self.watch.then(|| self.watch_every.unwrap_or_else(|| rhythm(stderr()))),
-            trace: is_recorded.then(|| Box::new(TraceChoice { file: self.trace, memory })),
+            trace,
             profile: self.profile.map(Box::new),
             hosts: None,
             copies: self.copy,

@@ -83,6 +83,10 @@ fn a_job_is_watched_from_its_start_or_while_it_runs() {
     assert_eq!(watched("-n 1 --watch 77 : -n 1 prog"), None);
 }
 
+fn recorded(memory: u64) -> TraceChoice {
+    TraceChoice { file: None, memory, details: false }
+}
+
 #[test]
 fn a_profile_and_a_trace_need_the_same_records() {
     for (line, file, page) in [
@@ -92,7 +96,7 @@ fn a_profile_and_a_trace_need_the_same_records() {
     ] {
         let spec = parse(&format!("-n 2 --trace-memory 2M {line}")).expect(line);
         let [file, page] = [file, page].map(|path| path.map(PathBuf::from));
-        assert_eq!(spec.trace, Some(Box::new(TraceChoice { file, memory: 2 << 20 })), "{line}");
+        assert_eq!(spec.trace, Some(Box::new(TraceChoice { file, ..recorded(2 << 20) })), "{line}");
         assert_eq!(spec.profile, Some(Box::new(ProfileChoice { page })), "{line}");
         assert_eq!(spec.apps[0].program, "prog", "{line}");
     }
@@ -107,10 +111,14 @@ fn a_profile_and_a_trace_need_the_same_records() {
 #[test]
 fn a_job_can_be_recorded() {
     let choice = |line| parse(line).expect("legal").trace.map(|choice| *choice);
-    let usual = TraceChoice { file: Some("f".into()), memory: 64 << 20 };
+    let usual = TraceChoice { file: Some("f".into()), ..recorded(64 << 20) };
     assert_eq!(choice("--trace f p"), Some(usual.clone()));
-    let more = TraceChoice { memory: 1 << 30, ..usual };
+    let more = TraceChoice { memory: 1 << 30, ..usual.clone() };
     assert_eq!(choice("--trace f --trace-memory 1G p"), Some(more));
+    let detailed = TraceChoice { details: true, ..usual };
+    assert_eq!(choice("--trace f --trace-details p"), Some(detailed));
+    let (_, text) = refusal("--profile --trace-details p");
+    assert!(text.contains("--trace-details goes with --trace"), "{text}");
     assert_eq!(choice("p"), None);
     for wrong in ["1", "1023K", "65G", "much"] {
         let (kind, text) = refusal(&format!("--trace f --trace-memory {wrong} p"));

@@ -266,7 +266,10 @@ impl Agent {
             Ok(prepared) => prepared,
             Err(error) => return self.refuse(&error),
         };
-        let record = |memory| Memories::begin(&TraceChoice { file: None, memory }).map(Rc::new);
+        let record = |memory| {
+            let choice = TraceChoice { file: None, memory, details: job.details };
+            Memories::begin(&choice).map(Rc::new)
+        };
         self.memories = match job.records.map(record).transpose() {
             Ok(memories) => memories,
             Err(error) => return self.refuse(&error),

@@ -1,7 +1,6 @@
 //! What is told at the end of a job whose ranks have recorded their calls: the file of `--trace`, `--profile`, and the last
 //! calls of a job that finds mistakes and has failed.
 
-use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -10,6 +9,7 @@ use super::agents::Fetched;
 use super::{Job, JobSpec};
 use crate::LaunchError;
 use crate::host::machine::host_name;
+use crate::io::destination::Destination;
 use crate::profile::{Profile, ProfileChoice};
 use crate::report;
 use crate::trace::{Memories, collect_hosts};
@@ -47,14 +47,14 @@ impl Recording {
 struct ProfileOutput {
     /// What was run, for the title of the page.
     command: String,
-    page: Option<(PathBuf, File)>,
+    page: Option<Destination>,
 }
 
 impl ProfileOutput {
     fn begin(choice: &ProfileChoice, spec: &JobSpec) -> Result<Self, LaunchError> {
-        let open = |path: &PathBuf| match File::create(path) {
-            Ok(file) => Ok((path.clone(), file)),
-            Err(source) => Err(LaunchError::Profile { path: path.clone(), source }),
+        let open = |path: &PathBuf| {
+            Destination::open(path)
+                .map_err(|source| LaunchError::Profile { path: path.clone(), source })
         };
         Ok(Self { command: command(spec), page: choice.page.as_ref().map(open).transpose()? })
     }
@@ -62,9 +62,9 @@ impl ProfileOutput {
     /// Writes the page, if there is one, and returns the text for standard error.
     fn write(&self, profile: &Profile) -> String {
         let mut text = profile.text();
-        if let Some((path, file)) = &self.page {
-            let (path, mut file) = (path.display(), file);
-            match file.write_all(profile.page(&self.command).as_bytes()) {
+        if let Some(page) = &self.page {
+            let path = page.path().display();
+            match page.replace(|out| out.write_all(profile.page(&self.command).as_bytes())) {
                 Ok(()) => text += &format!("mpjrun: {path} has the whole profile\n"),
                 Err(error) => text += &format!("mpjrun: cannot write {path}: {error}\n"),
             }

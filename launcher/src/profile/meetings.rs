@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::timeline::{At, Timelines};
-use crate::trace::{Flow, Kind};
+use super::timeline::{At, Step, Timelines};
+use crate::trace::{Call, Flow, Kind};
 
 /// A message between two ranks.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ impl Meetings {
     pub(super) fn of(timelines: &Timelines<'_>, flows: &[Flow]) -> Self {
         let begun: HashMap<u64, At> = timelines
             .steps()
-            .filter(|(_, step)| step.call.kind == Kind::Receive)
+            .filter(|(_, step)| matches!(step.call.kind, Kind::Receive | Kind::Exchange))
             .filter_map(|(at, step)| Some((step.call.message?, at)))
             .collect();
         let message = |flow: &Flow| {
@@ -52,23 +52,27 @@ impl Meetings {
     }
 }
 
+/// A communicator may get the number of an earlier one, and numbers of calls begin anew at some time. So a rank's first call
+/// of a number belongs to the first ones of other ranks, its second one to their second ones.
 fn gatherings(timelines: &Timelines<'_>) -> Vec<Gathering> {
+    let is_end = |call: &Call| ENDS.contains(&&*call.name);
+    let key = |call: &Call| call.communicator.zip(call.sequence);
+    let steps = timelines.steps().filter(|(_, step)| key(step.call).is_some() || is_end(step.call));
+    let mut steps: Vec<(At, &Step<'_>)> = steps.collect();
+    steps.sort_by_key(|(_, step)| step.start);
     let mut gatherings: Vec<Gathering> = Vec::new();
-    let mut places: HashMap<Option<(u32, u64)>, usize> = HashMap::new();
-    for (at, step) in timelines.steps() {
-        let key = step.call.communicator.zip(step.call.sequence);
-        if key.is_none() && !ENDS.contains(&&*step.call.name) {
-            continue;
-        }
-        let place = *places.entry(key).or_insert_with(|| {
+    let mut of_rank = HashMap::new();
+    let mut places = HashMap::new();
+    for (at, step) in steps {
+        let key = key(step.call);
+        let earlier = of_rank.entry((timelines.rank(at), key)).or_insert(0_usize);
+        let place = *places.entry((key, *earlier)).or_insert_with(|| {
             let communicator = key.map(|(communicator, _)| communicator);
             gatherings.push(Gathering { communicator, steps: Vec::new() });
             gatherings.len() - 1
         });
+        *earlier += 1;
         gatherings[place].steps.push(at);
-    }
-    for gathering in &mut gatherings {
-        gathering.steps.sort_by_key(|at| timelines.step(*at).start);
     }
     gatherings
 }

@@ -29,6 +29,7 @@ fn call(name: &str, kind: Kind, start: u64, end: u64) -> Call {
         bytes: 0,
         message: None,
         sequence: None,
+        by_rendezvous: None,
     }
 }
 
@@ -56,6 +57,7 @@ fn trace(ranks: Vec<Vec<Call>>) -> Collected {
         rank: rank as u32,
         host: "here".to_owned(),
         threads: vec![ThreadTrace { calls, lost: 0 }],
+        levels: Vec::new(),
     };
     joined(Trace { ranks: ranks.into_iter().enumerate().map(rank).collect() })
 }

@@ -1,7 +1,7 @@
 //! The calls of each thread as steps that follow each other, and how long the thread was in calls until any time.
 //!
 //! - PF4: steps of a timeline do not overlap, and each ends at its beginning or later. A call that begins inside another
-//!   one is a part of it, and no step. Spans are none either.
+//!   one is a part of it, and no step. Spans and parts of calls are none either.
 
 use super::sites::{Numbers, SiteKey};
 use crate::trace::{Call, CallAt, Kind, Trace};
@@ -58,7 +58,7 @@ impl<'a> Timeline<'a> {
         end: u64,
         sites: &mut Numbers<'a>,
     ) -> Self {
-        let is_call = |(_, call): &(usize, &Call)| call.kind != Kind::Span;
+        let is_call = |(_, call): &(usize, &Call)| !matches!(call.kind, Kind::Span | Kind::Part);
         let mut order: Vec<(usize, &Call)> = calls.iter().enumerate().filter(is_call).collect();
         order.sort_by_key(|(_, call)| call.start);
         let mut steps: Vec<Step<'a>> = Vec::with_capacity(order.len());

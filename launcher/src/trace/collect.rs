@@ -9,7 +9,7 @@ use transport_lapi::bootstrap::trace::{Kind as Recording, Record, Recorded};
 
 use super::clocks::HostClock;
 use super::pairs::{Pairs, Side};
-use super::{Call, CallAt, Collected, Kind, RankTrace, ThreadTrace};
+use super::{Call, CallAt, Collected, Kind, Levels, RankTrace, ThreadTrace};
 
 /// Communicators from this number on were given numbers that mean nothing to a reader.
 const UNREADABLE: u32 = 1 << 31;
@@ -51,6 +51,8 @@ pub(super) struct OfRank<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Operation {
     is_receive: bool,
+    /// Whether the call that began it also sends, and tells of that.
+    is_exchange: bool,
     communicator: Option<u32>,
     peer: Option<u32>,
     tag: Option<i32>,
@@ -66,9 +68,11 @@ pub(super) fn collect<'a>(ranks: impl IntoIterator<Item = OfRank<'a>>) -> Collec
     let (mut pairs, mut numbers) = (Pairs::default(), BTreeMap::new());
     for OfRank { task, host, times, recorded } in ranks {
         let place = collected.trace.ranks.len();
-        let rank = Calls::new(place, recorded, times, &mut numbers);
-        let threads = rank.follow(task, &mut pairs);
-        collected.trace.ranks.push(RankTrace { rank: task, host: host.to_owned(), threads });
+        let mut rank = Calls::new(place, recorded, times, &mut numbers);
+        let mut levels = std::mem::take(&mut rank.levels);
+        levels.sort_by_key(|levels| levels.at);
+        let (host, threads) = (host.to_owned(), rank.follow(task, &mut pairs));
+        collected.trace.ranks.push(RankTrace { rank: task, host, threads, levels });
     }
     pairs.join(&mut collected);
     collected
@@ -80,12 +84,13 @@ struct Calls {
     threads: Vec<ThreadTrace>,
     /// What begins or ends operations, with its time.
     events: Vec<(u64, Event)>,
+    levels: Vec<Levels>,
 }
 
 /// What begins or ends operations. In the order in which those that have the same time count.
 #[derive(Debug)]
 enum Event {
-    /// An operation has ended in this call: that of the request, or a receive that has no request.
+    /// The operation of a request has ended in this call.
     Ended { request: u64, call: CallAt, record: Box<Record> },
     /// A call began.
     Began { call: CallAt, record: Box<Record> },
@@ -110,10 +115,12 @@ impl Calls {
         times: Times,
         numbers: &mut BTreeMap<u32, u32>,
     ) -> Self {
-        let mut rank = Self { place, threads: Vec::new(), events: Vec::new() };
+        let (threads, events, levels) = Default::default();
+        let mut rank = Self { place, threads, events, levels };
         for thread in recorded.threads {
             let mut records = thread.records;
             records.sort_by_key(|record| record.start);
+            untangle(&mut records);
             let of_rank = rank.threads.len();
             let mut calls = Vec::with_capacity(records.len());
             let mut known = Vec::with_capacity(records.len());
@@ -122,9 +129,16 @@ impl Calls {
                 record.communicator = record.communicator.map(|number| readable(number, numbers));
                 (record.start, record.end) =
                     (times.nanos(record.start), record.end.map(|end| times.nanos(end)));
-                if matches!(record.kind, Recording::Ended | Recording::Started) {
-                    parts.push(record);
-                    continue;
+                match record.kind {
+                    Recording::Levels => {
+                        rank.levels.push(levels_of(&record));
+                        continue;
+                    }
+                    Recording::Ended | Recording::Started => {
+                        parts.push(record);
+                        continue;
+                    }
+                    _ => {}
                 }
                 let call = CallAt { rank: place, thread: of_rank, call: calls.len() };
                 calls.push(call_of(&record));
@@ -143,9 +157,9 @@ impl Calls {
     /// Notes what a call begins and ends.
     fn note(&mut self, call: CallAt, record: Record) {
         match record.kind {
-            Recording::Wait if record.request != 0 => {
-                let (at, request) = (record.end, record.request);
-                let Some(at) = at else { return };
+            // It ends at the beginning of the wait: at its end another thread may have a request of this number already.
+            Recording::Wait if record.request != 0 && record.end.is_some() => {
+                let (at, request) = (record.start, record.request);
                 self.events.push((at, Event::Ended { request, call, record: Box::new(record) }));
             }
             Recording::Send
@@ -209,6 +223,16 @@ impl Calls {
                         }
                         _ => pairs.add(task, side(&operation, Some(call))),
                     }
+                    if let (true, Some(came)) = (operation.is_exchange, record.received) {
+                        let (peer, tag) = (Some(came.source), Some(came.tag));
+                        let receive = Operation { is_receive: true, peer, tag, ..operation };
+                        pairs.add(task, side(&receive, Some(call)));
+                    } else if operation.is_exchange && record.request != 0 {
+                        // Its end says what it receives.
+                        let receive =
+                            Operation { is_receive: true, peer: None, tag: None, ..operation };
+                        open.insert(record.request, receive);
+                    }
                 }
                 Event::Started { request, call } => {
                     let Some(operation) = kept.get(&request) else { continue };
@@ -218,25 +242,18 @@ impl Calls {
                         false => pairs.add(task, side(&operation, Some(call))),
                     }
                 }
-                Event::Ended { request: 0, call, record } => {
-                    let begun = &self.threads[call.thread].calls[call.call];
-                    let operation = Operation {
-                        is_receive: true,
-                        communicator: begun.communicator,
-                        start: begun.start,
-                        ..operation(call, &record)
-                    };
-                    pairs.add(task, side(&operation, Some(call)));
-                }
                 Event::Ended { request, call, record } => {
                     let Some(mut operation) = open.remove(&request) else { continue };
                     if record.is_cancelled {
                         continue;
                     }
-                    operation.peer = record.peer.or(operation.peer);
-                    operation.tag = record.tag.or(operation.tag);
+                    // Who waits for a receive from one rank does not know which rank of the world that is.
+                    operation.peer = operation.peer.or(record.peer);
+                    operation.tag = operation.tag.or(record.tag);
                     operation.bytes = record.bytes;
-                    self.tell(&operation);
+                    if !operation.is_exchange {
+                        self.tell(&operation);
+                    }
                     *ends.entry(call).or_insert(0) += 1;
                     pairs.add(task, side(&operation, Some(call)));
                 }
@@ -259,6 +276,7 @@ impl Calls {
 fn operation(call: CallAt, record: &Record) -> Operation {
     Operation {
         is_receive: matches!(record.kind, Recording::Receive | Recording::ReceiveInit),
+        is_exchange: record.kind == Recording::Exchange,
         communicator: record.communicator,
         peer: record.peer,
         tag: record.tag,
@@ -273,6 +291,38 @@ fn side(operation: &Operation, ended: Option<CallAt>) -> Side {
     Side { is_receive, communicator, peer, tag, call, start, ended }
 }
 
+/// Has parts of calls that overlap follow each other, since a track shows only what lies inside of each other.
+fn untangle(records: &mut [Record]) {
+    let mut open: Vec<u64> = Vec::new();
+    let mut has_moved = false;
+    for part in records.iter_mut().filter(|record| record.kind == Recording::Part) {
+        let Some(end) = part.end else { continue };
+        while let Some(around) = open.pop() {
+            if end <= around {
+                open.push(around);
+                break;
+            }
+            // It goes on when that has ended.
+            has_moved |= around > part.start;
+            part.start = part.start.max(around);
+        }
+        open.push(end);
+    }
+    if has_moved {
+        records.sort_by_key(|record| record.start);
+    }
+}
+
+fn levels_of(record: &Record) -> Levels {
+    let number = |number: Option<u32>| number.map_or(0, u64::from);
+    Levels {
+        at: record.start,
+        posted: number(record.peer),
+        unexpected: number(record.tag.map(|tag| tag as u32)),
+        bytes: record.bytes,
+    }
+}
+
 fn call_of(record: &Record) -> Call {
     let kind = match record.kind {
         Recording::Send => Kind::Send,
@@ -284,9 +334,12 @@ fn call_of(record: &Record) -> Call {
         Recording::OneSided => Kind::OneSided,
         Recording::File => Kind::File,
         Recording::Span | Recording::Mark => Kind::Span,
+        Recording::Part => Kind::Part,
         _ => Kind::Other,
     };
     let is_mark = record.kind == Recording::Mark;
+    // What has ended in a wait is told of the call that began it.
+    let is_told = record.kind == Recording::Wait && record.request != 0;
     let (start, end) = (record.start, record.end.map(|end| end.max(record.start)));
     Call {
         name: Arc::clone(&record.name),
@@ -295,11 +348,12 @@ fn call_of(record: &Record) -> Call {
         start,
         end: if is_mark { Some(start) } else { end },
         communicator: record.communicator,
-        peer: record.peer,
-        tag: record.tag,
-        bytes: record.bytes,
+        peer: record.peer.filter(|_| !is_told),
+        tag: record.tag.filter(|_| !is_told),
+        bytes: if is_told { 0 } else { record.bytes },
         message: None,
         sequence: record.sequence,
+        by_rendezvous: record.by_rendezvous,
     }
 }
 

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -17,8 +17,9 @@ use transport_lapi::config;
 
 use super::collect::{OfRank, Times, collect};
 use super::incoming::HostRecords;
-use super::{Collected, perfetto};
+use super::{Collected, Kind, perfetto};
 use crate::LaunchError;
+use crate::io::destination::Destination;
 
 /// The library that records the calls of programs in C.
 const LIBRARY: &str = "libmpj_trace.so";
@@ -32,13 +33,15 @@ pub struct TraceChoice {
     pub file: Option<PathBuf>,
     /// The most bytes that a rank records.
     pub memory: u64,
+    /// Whether it is recorded, too, what calls consist of.
+    pub details: bool,
 }
 
 /// The memories of the ranks of a job that is recorded.
 #[derive(Debug)]
 pub(crate) struct Memories {
     keep: Keep,
-    out: Option<(PathBuf, File)>,
+    out: Option<Destination>,
     library: Option<Library>,
     clock: Clock,
     /// When the job began, by the clock of the records and by that of the system.
@@ -52,12 +55,13 @@ impl Memories {
     /// # Errors
     /// [`LaunchError::Trace`].
     pub(crate) fn begin(choice: &TraceChoice) -> Result<Self, LaunchError> {
-        let open = |path: PathBuf| match File::create(&path) {
-            Ok(file) => Ok((path, file)),
-            Err(source) => Err(LaunchError::Trace { path, source }),
+        let open = |path: &PathBuf| {
+            Destination::open(path)
+                .map_err(|source| LaunchError::Trace { path: path.clone(), source })
         };
-        let out = choice.file.clone().map(open).transpose()?;
-        let memories = Self::of(Keep::First(choice.memory), Clock::here());
+        let out = choice.file.as_ref().map(open).transpose()?;
+        let keep = if choice.details { Keep::Detailed } else { Keep::First };
+        let memories = Self::of(keep(choice.memory), Clock::here());
         Ok(Self { out, library: Library::find(), ..memories })
     }
 
@@ -99,13 +103,12 @@ impl Memories {
     /// Writes the file, if there is one, and returns what there is to say: whole lines.
     pub(crate) fn finish(&self, collected: &Collected) -> String {
         let threads = || collected.trace.ranks.iter().flat_map(|rank| &rank.threads);
-        let calls: usize = threads().map(|thread| thread.calls.len()).sum();
+        let calls = threads().flat_map(|thread| &thread.calls);
+        let calls = calls.filter(|call| call.kind != Kind::Part).count();
         let mut text = String::new();
-        if let Some((path, file)) = &self.out {
-            let mut out = BufWriter::with_capacity(1 << 20, file);
-            let written = perfetto::write(collected, &mut out).and_then(|()| out.flush());
-            let path = path.display();
-            text = match written {
+        if let Some(out) = &self.out {
+            let path = out.path().display();
+            text = match out.replace(|out| perfetto::write(collected, out)) {
                 Ok(()) => {
                     format!(
                         "mpjrun: {path} shows {calls} calls; open it at https://ui.perfetto.dev\n"

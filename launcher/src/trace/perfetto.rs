@@ -4,8 +4,9 @@
 //! ```text
 //!  Trace
 //!   └── TracePacket, any number
-//!        ├── TrackDescriptor   the job; below it the ranks in order; below a rank its threads, if there are several
-//!        └── TrackEvent        the beginning or the end of a call, or a message that leaves or has arrived
+//!        ├── TrackDescriptor   the job; below it the ranks in order; below a rank its threads, if there are several, and the
+//!        │                     lengths of its queues
+//!        └── TrackEvent        the beginning or the end of a call, a message that leaves or has arrived, or a length
 //! ```
 //!
 //! The events of a thread are one *sequence*: names are written once in each, and then meant by numbers.
@@ -15,7 +16,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use super::proto::Message;
-use super::{Call, CallAt, Collected, Flow, Kind, RankTrace, ThreadTrace};
+use super::{Call, CallAt, Collected, Flow, Kind, Levels, RankTrace, ThreadTrace};
 
 /// Numbers of fields and values, as Perfetto's protos have them.
 mod field {
@@ -38,6 +39,7 @@ mod field {
         pub(in super::super) const UUID: u32 = 1;
         pub(in super::super) const NAME: u32 = 2;
         pub(in super::super) const PARENT: u32 = 5;
+        pub(in super::super) const COUNTER: u32 = 8;
         pub(in super::super) const CHILD_ORDERING: u32 = 11;
         pub(in super::super) const PLACE: u32 = 12;
         /// Children are ordered by their places.
@@ -47,12 +49,15 @@ mod field {
         pub(in super::super) const ARGUMENTS: u32 = 4;
         pub(in super::super) const TYPE: u32 = 9;
         pub(in super::super) const NAME: u32 = 10;
+        pub(in super::super) const TRACK: u32 = 11;
         pub(in super::super) const CATEGORY: u32 = 22;
+        pub(in super::super) const VALUE: u32 = 30;
         pub(in super::super) const FLOW: u32 = 47;
         pub(in super::super) const FLOW_ENDS: u32 = 48;
         pub(in super::super) const BEGIN: u64 = 1;
         pub(in super::super) const END: u64 = 2;
         pub(in super::super) const INSTANT: u64 = 3;
+        pub(in super::super) const COUNTER: u64 = 4;
     }
     pub(super) mod argument {
         pub(in super::super) const NAME: u32 = 1;
@@ -74,8 +79,19 @@ mod field {
 /// The track of the job.
 const JOB: u64 = 1;
 /// Names of arguments, which have their places here plus one as numbers.
-const ARGUMENTS: [&str; 8] =
-    ["communicator", "peer", "tag", "bytes", "place", "sequence", "message", "unfinished"];
+const ARGUMENTS: [&str; 9] = [
+    "communicator",
+    "peer",
+    "tag",
+    "bytes",
+    "place",
+    "sequence",
+    "message",
+    "unfinished",
+    "protocol",
+];
+/// The names of protocols, whose numbers come before those of places.
+const PROTOCOLS: [(u64, &str); 2] = [(1, "eager"), (2, "rendezvous")];
 /// The number of the name of a message that leaves or arrives.
 const MESSAGE: u64 = 1;
 
@@ -112,6 +128,10 @@ pub(super) fn write(collected: &Collected, out: &mut impl Write) -> io::Result<(
                     std::iter::from_fn(|| to.next_if(ends)).map(|flow| flow.number).collect(),
                 )
             })?;
+            sequence += 1;
+        }
+        if !rank.levels.is_empty() {
+            packets.levels(rank, of_rank, sequence)?;
             sequence += 1;
         }
     }
@@ -174,6 +194,46 @@ impl<W: Write> Packets<'_, W> {
     }
 }
 
+/// The names of the tracks with the lengths of a rank's queues.
+const LEVELS: [&str; 3] =
+    ["posted receives", "unexpected messages", "bytes of unexpected messages"];
+/// Where the numbers of these tracks begin, behind those of a rank's threads.
+const OF_LEVELS: u64 = 1 << 19;
+
+impl<W: Write> Packets<'_, W> {
+    /// Writes how long the queues of a rank were.
+    fn levels(&mut self, rank: &RankTrace, of_rank: u64, sequence: u64) -> io::Result<()> {
+        use field::{event, packet, track};
+        for (uuid, (name, place)) in (of_rank + OF_LEVELS..).zip(LEVELS.iter().zip(0..)) {
+            self.write(|out| {
+                out.message(packet::TRACK, |out| {
+                    out.number(track::UUID, uuid).text(track::NAME, name);
+                    out.number(track::PARENT, of_rank);
+                    out.number(track::PLACE, (rank.threads.len() + place) as u64);
+                    out.message(track::COUNTER, |_| {});
+                });
+            })?;
+        }
+        let mut last = [None; 3];
+        for Levels { at, posted, unexpected, bytes } in &rank.levels {
+            for (place, value) in [posted, unexpected, bytes].into_iter().enumerate() {
+                if last[place].replace(value) == Some(value) {
+                    continue;
+                }
+                self.write(|out| {
+                    out.number(packet::TIMESTAMP, *at).number(packet::SEQUENCE, sequence);
+                    out.message(packet::EVENT, |out| {
+                        out.number(event::TYPE, event::COUNTER);
+                        out.number(event::TRACK, of_rank + OF_LEVELS + place as u64);
+                        out.number(event::VALUE, *value);
+                    });
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The events of a thread.
 struct Events<'p, 'a, W> {
     packets: &'p mut Packets<'a, W>,
@@ -212,6 +272,11 @@ impl<'p, 'a, W: Write> Events<'p, 'a, W> {
                 names.message(interned::EVENTS, |name| {
                     name.number(interned::NUMBER, MESSAGE).text(interned::TEXT, "message");
                 });
+                for (number, text) in PROTOCOLS {
+                    names.message(interned::TEXTS, |name| {
+                        name.number(interned::NUMBER, number).text(interned::TEXT, text);
+                    });
+                }
                 for (number, text) in (1..).zip(ARGUMENTS) {
                     names.message(interned::ARGUMENTS, |name| {
                         name.number(interned::NUMBER, number).text(interned::TEXT, text);
@@ -279,7 +344,7 @@ impl<'p, 'a, W: Write> Events<'p, 'a, W> {
         use field::{event, interned, packet};
         let name = call.map(|call| self.names.number(&call.name, MESSAGE + 1));
         let place = call.and_then(|call| call.place.as_ref());
-        let place = place.map(|place| self.places.number(place, 1));
+        let place = place.map(|place| self.places.number(place, 1 + PROTOCOLS.len() as u64));
         let is_message = !leaving.is_empty() || !arrived.is_empty();
         let sequence = self.sequence;
         self.packets.write(|out| {
@@ -331,6 +396,7 @@ fn category(kind: Kind) -> &'static str {
         Kind::OneSided => "one-sided",
         Kind::File => "file",
         Kind::Span => "span",
+        Kind::Part => "part",
         Kind::Other => "other",
     }
 }
@@ -353,4 +419,5 @@ fn arguments(call: &Call, place: Option<u64>, event: &mut Message) {
     argument(6, NUMBER, call.sequence);
     argument(7, NUMBER, call.message);
     argument(8, NUMBER, call.end.is_none().then_some(1));
+    argument(9, TEXT, call.by_rendezvous.map(|is| 1 + u64::from(is)));
 }

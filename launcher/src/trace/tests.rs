@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use proptest::prelude::*;
-use transport_lapi::bootstrap::trace::{Kind as Recording, Record, Recorded, ThreadRecords};
+use transport_lapi::bootstrap::trace::{
+    Kind as Recording, Received, Record, Recorded, ThreadRecords,
+};
 
 use super::clocks::{HostClock, RoundTrip};
 use super::collect::{OfRank, Times, collect};
 use super::proto::tests::{Value, fields};
-use super::{Call, CallAt, Collected, Kind, perfetto};
+use super::{Call, CallAt, Collected, Kind, Levels, perfetto};
 
 const TIMES: Times = Times { began: 0, ended: 1000, nanos: 1000, elsewhere: None };
 
@@ -30,6 +32,8 @@ fn record(number: u64, kind: Recording, start: u64, end: u64) -> Record {
         request: 0,
         sequence: None,
         is_cancelled: false,
+        received: None,
+        by_rendezvous: None,
     }
 }
 
@@ -125,18 +129,94 @@ fn persistent_requests_are_of_their_starts() {
 fn an_exchange_sends_and_receives() {
     let exchange = |other: u32| {
         let call = Record { kind: Recording::Exchange, ..send(1, 10, other, 4) };
-        let call = Record { end: Some(20), ..call };
-        let came = Record {
-            peer: Some(other),
-            tag: Some(4),
-            sequence: Some(1),
-            ..record(2, Recording::Ended, 20, 20)
-        };
-        rank(vec![call, came])
+        let received = Some(Received { source: other, tag: 4, bytes: 8 });
+        rank(vec![Record { end: Some(20), received, ..call }])
     };
     let all = collected(vec![exchange(1), exchange(0)]);
     assert_eq!(all.flows.len(), 2);
     assert!(messages(&all, 0)[0].is_some() && messages(&all, 0) != messages(&all, 1));
+}
+
+/// A wait for one operation has no further record, one for several has a record for each further one.
+#[test]
+fn operations_end_in_their_waits() {
+    let sender = rank(vec![send(1, 0, 1, 5), send(2, 1, 1, 6), send(3, 2, 1, 7)]);
+    let receives = [5, 6, 7]
+        .map(|tag| Record { request: tag as u64, ..receive(tag as u64, tag as u64, None, None) });
+    let ended = |call: Record, tag: i32| Record {
+        request: tag as u64,
+        peer: Some(0),
+        tag: Some(tag),
+        bytes: 8,
+        ..call
+    };
+    let one = ended(record(10, Recording::Wait, 20, 30), 6);
+    let two = ended(record(11, Recording::Wait, 40, 50), 5);
+    let further = ended(record(12, Recording::Ended, 40, 40), 7);
+    let further = Record { sequence: Some(11), ..further };
+    let receiver = receives.into_iter().chain([one, two, further]).collect();
+    let all = collected(vec![sender, rank(receiver)]);
+    let (sent, received) = (messages(&all, 0), messages(&all, 1));
+    assert_eq!(received[..3], sent);
+    assert_eq!(received[3..], [sent[1], None], "the second one has ended two");
+    let wait = &calls(&all, 1)[3];
+    assert_eq!((wait.peer, wait.tag, wait.bytes), (None, None, 0), "its receive tells");
+    let at = |call| CallAt { rank: 1, thread: 0, call };
+    let ends: Vec<_> = all.flows.iter().map(|flow| flow.to).collect();
+    assert_eq!(ends, [at(4), at(3), at(4)]);
+}
+
+#[test]
+fn parts_of_a_call_that_overlap_follow_each_other() {
+    let part = |number, start, end| record(number, Recording::Part, start, end);
+    let wait = record(1, Recording::Wait, 10, 90);
+    let parts = [part(2, 10, 40), part(3, 20, 30), part(4, 25, 60), part(5, 70, 80)];
+    let all = collected(vec![rank([wait].into_iter().chain(parts).collect())]);
+    let times = calls(&all, 0).iter().map(|call| (call.start, call.end.unwrap_or(0)));
+    let expected = [(10, 90), (10, 40), (20, 30), (40, 60), (70, 80)];
+    assert_eq!(times.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn lengths_of_queues_are_counters() {
+    let about = |number, start, posted, unexpected, bytes| Record {
+        peer: Some(posted),
+        tag: Some(unexpected),
+        bytes,
+        sequence: Some(1),
+        ..record(number, Recording::Levels, start, start)
+    };
+    let levels = vec![about(2, 30, 7, 0, 64), about(3, 10, 7, 2, 0), send(1, 5, 1, 0)];
+    let all = collected(vec![rank(vec![]), rank(levels)]);
+    let at = |levels: &Levels| (levels.at, levels.posted, levels.unexpected, levels.bytes);
+    let levels: Vec<_> = all.trace.ranks[1].levels.iter().map(at).collect();
+    assert_eq!(levels, [(10, 7, 2, 0), (30, 7, 0, 64)]);
+    let file = written(&all);
+    let counts = events(&file).into_iter().filter(|(kind, ..)| *kind == 4);
+    let times: Vec<u64> = counts.map(|(_, at, ..)| at).collect();
+    assert_eq!(times, [10, 10, 10, 30, 30], "what has not changed is not written again");
+    let names = ["posted receives", "unexpected messages", "bytes of unexpected messages"];
+    assert_eq!(tracks(&file)[3..], names);
+}
+
+/// The receive of an exchange that was started counts where it was started: later ones get later messages.
+#[test]
+fn an_exchange_that_was_started_receives_in_its_turn() {
+    let request = 9;
+    let sender = rank(vec![send(1, 0, 1, 4), send(2, 1, 1, 4)]);
+    let exchange = Record { kind: Recording::Exchange, request, bytes: 3, ..send(1, 5, 0, 8) };
+    let receive = Record { end: Some(31), ..receive(2, 10, Some(0), Some(4)) };
+    let wait = record(3, Recording::Wait, 40, 60);
+    let (peer, tag) = (Some(0), Some(4));
+    let came = record(4, Recording::Ended, 59, 59);
+    let came = Record { request, peer, tag, bytes: 16, sequence: Some(3), ..came };
+    let all = collected(vec![sender, rank(vec![exchange, receive, wait, came])]);
+    let (sent, [exchange, receive, wait]) = (messages(&all, 0), calls(&all, 1)) else {
+        panic!("three calls")
+    };
+    assert_eq!([exchange.message, receive.message, wait.message], [sent[0], sent[1], sent[0]]);
+    assert!(sent.iter().all(Option::is_some) && sent[0] != sent[1]);
+    assert_eq!((exchange.tag, exchange.bytes), (Some(8), 3), "it tells of what it sends");
 }
 
 /// The clock of the second host shows 1,000 more, and runs at half the rate.
@@ -264,12 +344,18 @@ fn any_record() -> impl Strategy<Value = Record> {
         Recording::Ended,
         Recording::Started,
         Recording::Mark,
+        Recording::Part,
+        Recording::Levels,
     ];
     let times = (prop_oneof![0_u64..50, any::<u64>()], prop::option::of(0_u64..60));
     let who = (prop::option::of(0_u32..3), prop::option::of(-1_i32..2), prop::option::of(0_u32..2));
-    let what = (0_u64..3, prop::option::of(0_u64..20), any::<bool>());
+    let received = (0_u32..3, -1_i32..2, any::<u64>());
+    let received = received.prop_map(|(source, tag, bytes)| Received { source, tag, bytes });
+    let sequence = prop::option::of(0_u64..20);
+    let what = (0_u64..3, sequence, any::<bool>(), prop::option::of(received));
     (prop::sample::select(kinds.to_vec()), times, who, what).prop_map(
-        |(kind, (start, len), (peer, tag, communicator), (request, sequence, is_cancelled))| {
+        |(kind, (start, len), (peer, tag, communicator), what)| {
+            let (request, sequence, is_cancelled, received) = what;
             Record {
                 peer,
                 tag,
@@ -277,6 +363,7 @@ fn any_record() -> impl Strategy<Value = Record> {
                 request,
                 sequence,
                 is_cancelled,
+                received,
                 end: len.map(|len| start.saturating_add(len)),
                 ..record(0, kind, start, start)
             }

@@ -19,7 +19,8 @@ pub enum Kind {
 impl Kind {
     /// Whether it is recorded which request a call has made, since a wait for it says something of this call.
     pub fn has_request(self) -> bool {
-        matches!(self, Self::Send | Self::Receive | Self::SendInit | Self::ReceiveInit)
+        use Kind::{Exchange, Receive, ReceiveInit, Send, SendInit};
+        matches!(self, Send | Receive | Exchange | SendInit | ReceiveInit)
     }
 }
 

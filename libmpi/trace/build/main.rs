@@ -185,14 +185,18 @@ fn after(function: &Function, kind: Kind) -> String {
     }
     let is_recorded = kind.has_request();
     if is_recorded && has(function, "request", "*mut MPI_Request") {
+        let find = |comm| format!("communicator::find({comm})");
         let wildcard = match (kind, communicator(function)) {
-            (Kind::Receive, Some(comm)) => {
-                format!("(source == MPI_ANY_SOURCE).then(|| communicator::find({comm})).flatten()")
+            (Kind::Receive | Kind::ReceiveInit, Some(comm)) => {
+                format!("(source == MPI_ANY_SOURCE).then(|| {}).flatten()", find(comm))
             }
+            // What is recorded of the call itself says where it sends to.
+            (Kind::Exchange, Some(comm)) => find(comm),
             (Kind::Receive, None) => "matched".to_owned(),
             _ => "None".to_owned(),
         };
-        text += &format!("call.request(*request, {wildcard});");
+        let is_kept = kind == Kind::ReceiveInit;
+        text += &format!("call.request(*request, {wildcard}, {is_kept});");
     }
     if kind == Kind::Probe && has(function, "message", "*mut MPI_Message") {
         text += "communicator::matched(*message, comm);";

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use transport_lapi::bootstrap::trace::{Entry, Kind, Recorder};
 
 use crate::abi::*;
-use crate::communicator::{self, Communicator};
+use crate::communicator::{self, Awaited, Communicator};
 use crate::site::Site;
 
 /// A call that is recorded.
@@ -107,51 +107,51 @@ impl Call {
     }
 
     /// What has come in a call that also sends.
-    pub fn also_came(&self, comm: MPI_Comm, status: MPI_Status) {
-        let comm = communicator::find(comm);
-        self.part(Kind::Ended, 0, status, comm);
-    }
-
-    /// Which request the call has made. A receive from any rank names its communicator, since the end of its request says
-    /// only which rank of it has sent.
     #[inline]
-    pub fn request(&self, request: MPI_Request, any_in: Option<&'static Communicator>) {
-        self.entry.request(request as u64);
-        match any_in {
-            Some(comm) => communicator::awaits_any(request, comm),
-            // An earlier request with this number may have been freed.
-            None => drop(communicator::awaited(request)),
+    pub fn also_came(&self, comm: MPI_Comm, status: MPI_Status) {
+        let source = communicator::find(comm).and_then(|comm| comm.world_rank(status.MPI_SOURCE));
+        if let Some(source) = source {
+            self.entry.received(source, status.MPI_TAG, status.bytes());
         }
     }
 
-    /// That the operation of a request has ended in this call.
+    /// Which request the call has made. A receive from any rank names its communicator, since the end of its request says
+    /// only which rank of that has sent. If `is_kept`, the request is persistent, and ends any number of times.
+    #[inline]
+    pub fn request(
+        &self,
+        request: MPI_Request,
+        any_in: Option<&'static Communicator>,
+        is_kept: bool,
+    ) {
+        self.entry.request(request as u64);
+        if let Some(comm) = any_in {
+            communicator::awaits_any(request, Awaited { comm, is_kept });
+        }
+    }
+
+    /// That the operation of a request has ended in this call. The first one needs no record of its own.
+    #[inline]
     pub fn ended(&self, request: MPI_Request, status: MPI_Status) {
-        if request != MPI_REQUEST_NULL {
-            self.part(Kind::Ended, request, status, communicator::awaited(request));
+        if request == MPI_REQUEST_NULL {
+            return;
+        }
+        let first = Some(self.entry).filter(|entry| !entry.has_request());
+        let part = first.or_else(|| self.recorder.part(Kind::Ended, self.entry));
+        let Some(part) = part else { return };
+        let source = communicator::source_of(request, status.MPI_SOURCE);
+        part.peer(source, (status.MPI_TAG >= 0).then_some(status.MPI_TAG));
+        part.bytes(status.bytes());
+        part.request(request as u64);
+        if status.is_cancelled() {
+            part.cancelled();
         }
     }
 
     /// That a persistent request was started in this call.
     pub fn started(&self, request: MPI_Request) {
-        self.part(Kind::Started, request, MPI_Status::EMPTY, None);
-    }
-
-    /// Records what belongs to this call.
-    fn part(
-        &self,
-        kind: Kind,
-        request: MPI_Request,
-        status: MPI_Status,
-        in_comm: Option<&Communicator>,
-    ) {
-        let Some(part) = self.recorder.begin(0, kind) else { return };
-        let peer = in_comm.and_then(|comm| comm.world_rank(status.MPI_SOURCE));
-        part.peer(peer, (status.MPI_TAG >= 0).then_some(status.MPI_TAG));
-        part.bytes(status.bytes());
-        part.request(request as u64);
-        part.belongs_to(self.entry);
-        if status.is_cancelled() {
-            part.cancelled();
+        if let Some(part) = self.recorder.part(Kind::Started, self.entry) {
+            part.request(request as u64);
         }
     }
 }

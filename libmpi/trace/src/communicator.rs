@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxBuildHasher;
@@ -27,6 +27,10 @@ pub struct Communicator {
     pub number: u32,
     /// The world ranks of those that its calls name: its members, or the other group.
     peers: &'static [Option<u32>],
+    /// How many of these, from the first one on, have the same ranks in MPI_COMM_WORLD.
+    as_in_world: usize,
+    /// The first rank of MPI_COMM_WORLD.
+    first: u32,
     /// How many collective calls this rank has made.
     collectives: AtomicU64,
 }
@@ -35,13 +39,28 @@ impl Communicator {
     /// Returns the world rank of a rank, if it is one.
     #[inline]
     pub fn world_rank(&self, rank: c_int) -> Option<u32> {
-        *self.peers.get(usize::try_from(rank).ok()?)?
+        let rank = usize::try_from(rank).ok()?;
+        if rank < self.as_in_world {
+            return Some(self.first + rank as u32);
+        }
+        *self.peers.get(rank)?
     }
 
-    /// Returns the number of the collective call that this rank makes now.
+    /// Returns the number of the collective call that this rank makes now. Programs make one at a time on a communicator.
+    #[inline]
     pub fn next_collective(&self) -> u64 {
-        self.collectives.fetch_add(1, Relaxed)
+        let number = self.collectives.load(Relaxed);
+        self.collectives.store(number + 1, Relaxed);
+        number
     }
+}
+
+/// A receive whose end tells its source as a rank of the communicator.
+#[derive(Clone, Copy)]
+pub struct Awaited {
+    pub comm: &'static Communicator,
+    /// Whether its request is persistent.
+    pub is_kept: bool,
 }
 
 /// The members of a group, with how many communicators were made of them.
@@ -52,8 +71,8 @@ type Groups = HashMap<Vec<u32>, (&'static [u32], u64), FxBuildHasher>;
 struct Known {
     communicators: HashMap<MPI_Comm, &'static Communicator, FxBuildHasher>,
     windows: HashMap<MPI_Win, &'static Communicator, FxBuildHasher>,
-    /// The communicators of receives from any rank that have not ended.
-    awaited: HashMap<MPI_Request, &'static Communicator, FxBuildHasher>,
+    /// The receives from any rank that have not ended.
+    awaited: HashMap<MPI_Request, Awaited, FxBuildHasher>,
     /// The communicators of messages that were found and not received yet.
     messages: HashMap<MPI_Message, &'static Communicator, FxBuildHasher>,
     groups: Groups,
@@ -64,8 +83,11 @@ static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 static HAS_WORLD: AtomicBool = AtomicBool::new(false);
 /// How often a communicator was freed; what threads remember counts only while this is unchanged.
 static FREED: AtomicUsize = AtomicUsize::new(0);
-/// How many receives from any rank have not ended.
+/// How many receives [`Known::awaited`] has.
 static AWAITED: AtomicUsize = AtomicUsize::new(0);
+
+/// The number in the job of the first rank of MPI_COMM_WORLD.
+static FIRST_RANK: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
     /// The communicator that this thread has used last, with [`FREED`] then.
@@ -124,27 +146,54 @@ pub fn freed(comm: MPI_Comm) {
     FREED.fetch_add(1, Release);
 }
 
-/// Notes that a receive from any rank of a communicator was started.
-pub fn awaits_any(request: MPI_Request, comm: &'static Communicator) {
-    if known().awaited.insert(request, comm).is_none() {
+/// Notes that a request of a receive from any rank of a communicator was made, unless all its ranks are those of the world.
+#[inline]
+pub fn awaits_any(request: MPI_Request, awaited: Awaited) {
+    if awaited.comm.as_in_world < awaited.comm.peers.len() {
+        note_awaited(request, awaited);
+    }
+}
+
+fn note_awaited(request: MPI_Request, awaited: Awaited) {
+    if known().awaited.insert(request, awaited).is_none() {
         AWAITED.fetch_add(1, Relaxed);
     }
 }
 
-/// Returns the communicator of a receive from any rank that has ended.
+/// Returns the world rank from which a receive from any rank, which has ended, got its message. Of other operations the
+/// result says nothing: of those from one rank it is known.
 #[inline]
-pub fn awaited(request: MPI_Request) -> Option<&'static Communicator> {
-    if AWAITED.load(Relaxed) == 0 {
-        return None;
+pub fn source_of(request: MPI_Request, source: c_int) -> Option<u32> {
+    if AWAITED.load(Relaxed) > 0 {
+        if let Some(comm) = awaited(request) {
+            return comm.world_rank(source);
+        }
     }
-    let found = known().awaited.remove(&request);
-    found.inspect(|_| {
+    let source = u32::try_from(source).ok()?;
+    Some(FIRST_RANK.load(Relaxed) + source)
+}
+
+fn awaited(request: MPI_Request) -> Option<&'static Communicator> {
+    let mut known = known();
+    let found = known.awaited.get(&request).copied()?;
+    if !found.is_kept {
+        known.awaited.remove(&request);
         AWAITED.fetch_sub(1, Relaxed);
-    })
+    }
+    Some(found.comm)
+}
+
+/// Forgets a request that the program frees: another one may get its number.
+pub fn request_freed(request: MPI_Request) {
+    if AWAITED.load(Relaxed) > 0 && known().awaited.remove(&request).is_some() {
+        AWAITED.fetch_sub(1, Relaxed);
+    }
 }
 
 /// Notes the communicators that there are from the beginning.
 pub fn world_made() {
+    let first = trace::recorder().map_or(0, |recorder| recorder.first_task());
+    FIRST_RANK.store(first, Relaxed);
     HAS_WORLD.store(true, Relaxed);
     made(MPI_COMM_WORLD);
     made(MPI_COMM_SELF);
@@ -157,6 +206,9 @@ pub fn made(comm: MPI_Comm) {
     }
     let Some((members, peers)) = members_of(comm) else { return };
     let peers = &*peers.leak();
+    let first = FIRST_RANK.load(Relaxed);
+    let in_world = peers.iter().zip((first..).map(Some));
+    let as_in_world = in_world.take_while(|(peer, same)| *peer == same).count();
     let mut known = known();
     let count = known.groups.entry(members).or_insert_with_key(|key| (key.clone().leak(), 0));
     let (members, before) = *count;
@@ -164,7 +216,7 @@ pub fn made(comm: MPI_Comm) {
     let is_first_world = comm == MPI_COMM_WORLD && members.first() == Some(&0);
     let number = if is_first_world { 0 } else { number_of(members, before) };
     let collectives = AtomicU64::new(0);
-    let new = Communicator { number, peers, collectives };
+    let new = Communicator { number, peers, as_in_world, first, collectives };
     known.communicators.insert(comm, Box::leak(Box::new(new)));
     drop(known);
     // A number of a handle that was in use before may be that of this one.

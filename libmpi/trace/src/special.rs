@@ -1,7 +1,6 @@
 //! The functions that are recorded in a way of their own: those that begin and end a program's part in the job, waits and
 //! tests, starts of persistent requests, the ends of communicators, and marks.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int};
 use std::sync::Mutex;
@@ -68,18 +67,8 @@ beginning!(
     false
 );
 
-thread_local! {
-    /// The requests and statuses of a call for a list, while it runs.
-    static LISTS: RefCell<Lists> = const { RefCell::new(Lists { requests: Vec::new(), statuses: Vec::new() }) };
-}
-
-#[derive(Default)]
-struct Lists {
-    /// The requests as they were before the call.
-    requests: Vec<MPI_Request>,
-    /// Room for statuses that the program does not want.
-    statuses: Vec<MPI_Status>,
-}
+/// The most requests of a call for which no memory is allocated.
+const FEW: usize = 16;
 
 /// Runs a call for a list of requests. `run` gets the statuses, and the requests as they were.
 ///
@@ -91,24 +80,27 @@ unsafe fn with_lists(
     statuses: *mut MPI_Status,
     run: impl FnOnce(*mut MPI_Status, &[MPI_Request]) -> c_int,
 ) -> c_int {
-    let len = usize::try_from(count).unwrap_or(0);
-    // A thread that ends has none any more.
-    let mut lists = LISTS.try_with(RefCell::take).unwrap_or_default();
-    lists.requests.clear();
-    if !requests.is_null() {
-        // SAFETY: the caller's promise.
-        lists.requests.extend_from_slice(unsafe { std::slice::from_raw_parts(requests, len) });
+    let len = if requests.is_null() { 0 } else { usize::try_from(count).unwrap_or(0) };
+    let (mut few_handles, mut few_statuses) = ([MPI_REQUEST_NULL; FEW], [MPI_Status::EMPTY; FEW]);
+    let (mut many_handles, mut many_statuses) = (Vec::new(), Vec::new());
+    if len > FEW {
+        many_handles.resize(len, MPI_REQUEST_NULL);
     }
-    let statuses = if statuses.is_null() {
-        lists.statuses.clear();
-        lists.statuses.resize(len, MPI_Status::EMPTY);
-        lists.statuses.as_mut_ptr()
-    } else {
-        statuses
+    let handles = if len > FEW { &mut many_handles[..] } else { &mut few_handles[..len] };
+    // The requests change during the call.
+    if len > 0 {
+        // SAFETY: the caller's promise.
+        handles.copy_from_slice(unsafe { std::slice::from_raw_parts(requests, len) });
+    }
+    let statuses = match statuses.is_null() {
+        false => statuses,
+        true if len <= FEW => few_statuses.as_mut_ptr(),
+        true => {
+            many_statuses.resize(len, MPI_Status::EMPTY);
+            many_statuses.as_mut_ptr()
+        }
     };
-    let code = run(statuses, &lists.requests);
-    let _ = LISTS.try_with(|kept| kept.replace(lists));
-    code
+    run(statuses, handles)
 }
 
 /// Whether a call for a list has results, which it also has if single operations have failed.
@@ -133,6 +125,13 @@ special! {
         let code = next(comm);
         communicator::freed(handle);
         code
+    }
+
+    fn MPI_Request_free(request: *mut MPI_Request) as Other, c"PMPI_Request_free", |next, call| {
+        if !request.is_null() {
+            communicator::request_freed(*request);
+        }
+        next(request)
     }
 
     fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) as Wait, c"PMPI_Wait", |next, call| {

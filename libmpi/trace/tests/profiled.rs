@@ -4,10 +4,10 @@
 #![expect(clippy::print_stderr, reason = "tests say why they are skipped")]
 
 use std::fs;
-use std::process::{Command, Stdio};
 
-use mpj_harness::{command, libmpi, libmpi_trace, mpjrun_path};
-use mpj_install::{Built, install};
+use installed::Installed;
+
+mod installed;
 
 /// In each round rank 2 goes on only when the others have told it that they have, and computes after that: it is always the
 /// last one. Looks for messages that find nothing are not recorded, so they count as computing.
@@ -41,24 +41,12 @@ int main(int argc, char **argv)
 
 #[test]
 fn the_rank_that_all_wait_for_is_named() {
-    let found = Command::new("cc").arg("--version").stdout(Stdio::null()).status();
-    if !found.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: there is no C compiler called cc");
-        return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
-    let prefix = folder.path().join("prefix");
-    let built = Built { library: libmpi(), trace: libmpi_trace(), mpjrun: mpjrun_path() };
-    install(&built, &prefix).expect("everything was built");
-    let [source, program, page] =
-        ["uneven.c", "uneven", "uneven.html"].map(|name| folder.path().join(name));
-    fs::write(&source, PROGRAM).expect("a file");
-    let compiler = command(prefix.join("bin/mpicc")).args(["-Wall", "-Werror"]);
-    compiler.args([&source]).args(["-o"]).args([&program]).expect_quiet();
+    let Some(installed) = Installed::with(PROGRAM) else { return };
+    let page = installed.folder.path().join("uneven.html");
     let job = |option: String| {
-        let job = command(prefix.join("bin/mpiexec")).args(["-n", "4", &option]);
+        let job = installed.command("mpiexec").args(["-n", "4", &option]);
         // The sentence may go over several lines.
-        let said = job.args([&program]).expect(0).stderr;
+        let said = job.args([&installed.program]).expect(0).stderr;
         assert!(said.lines().count() <= 24, "{said}");
         let is_short = |line: &str| line.chars().count() <= 80 || line.contains("uneven.html");
         assert!(said.lines().all(is_short), "{said}");

@@ -3,14 +3,12 @@
 
 #![expect(clippy::print_stderr, reason = "tests say why they are skipped")]
 
-use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mpj_harness::{Hosts, Launch, Shown, command, libmpi, libmpi_trace, mpjrun_path, skip};
-use mpj_install::{Built, install};
-use tempfile::TempDir;
+use installed::Installed;
+use mpj_harness::{Hosts, Launch, Shown, skip};
+
+mod installed;
 
 /// What a rank of the ring does in each round. Then each has a child; in the end the rank that the argument names is killed.
 const PROGRAM: &str = r#"
@@ -27,15 +25,16 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm half;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
-    int own, others;
+    int own, peers, others;
     MPI_Comm_rank(half, &own);
-    MPI_Comm_size(half, &others);
-    MPI_Request kept;
+    MPI_Comm_size(half, &peers);
+    MPI_Request kept, any;
+    MPI_Recv_init(&got, 1, MPI_INT, MPI_ANY_SOURCE, 8, MPI_COMM_WORLD, &any);
     MPI_Send_init(&rank, 1, MPI_INT, (rank + 1) % size, 9, MPI_COMM_WORLD, &kept);
     for (int round = 0; round < 5; round++) {
         MPI_Request both[2];
         MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, half, &both[0]);
-        MPI_Isend(&round, 1, MPI_INT, (own + 1) % others, round, half, &both[1]);
+        MPI_Isend(&round, 1, MPI_INT, (own + 1) % peers, round, half, &both[1]);
         MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
         MPI_Sendrecv(&rank, 1, MPI_INT, rank ^ 1, 5, &got, 1, MPI_INT, rank ^ 1, 5, MPI_COMM_WORLD,
                      MPI_STATUS_IGNORE);
@@ -46,6 +45,14 @@ int main(int argc, char **argv)
         MPI_Start(&kept);
         MPI_Recv(&got, 1, MPI_INT, (rank + size - 1) % size, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Wait(&kept, MPI_STATUS_IGNORE);
+        MPI_Start(&any);
+        MPI_Isendrecv(&rank, 1, MPI_INT, rank ^ 1, 7, &got, 1, MPI_INT, MPI_ANY_SOURCE, 7,
+                      MPI_COMM_WORLD, &both[0]);
+        MPI_Send(&rank, 1, MPI_INT, rank ^ 1, 7, MPI_COMM_WORLD);
+        MPI_Recv(&others, 1, MPI_INT, rank ^ 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&both[0], MPI_STATUS_IGNORE);
+        MPI_Send(&rank, 1, MPI_INT, rank ^ 1, 8, MPI_COMM_WORLD);
+        MPI_Wait(&any, MPI_STATUS_IGNORE);
         MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
         MPI_Allreduce(MPI_IN_PLACE, &got, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     }
@@ -71,67 +78,35 @@ int main(int argc, char **argv)
     if (argc > 1)
         MPI_Recv(&got, 1, MPI_INT, atoi(argv[1]), 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Request_free(&kept);
+    MPI_Request_free(&any);
     MPI_Comm_free(&half);
     return MPI_Finalize();
 }
 "#;
 const RANKS: usize = 4;
-/// Messages of each rank: in each round one in its half, in the exchange, after a look for it, and in the ring.
-const MESSAGES: usize = 5 * 4;
+/// Messages of each rank: in each round one in its half, in the exchange, after a look for it, in the ring, two in the
+/// exchange that is started, and one to a receive that is started again.
+const MESSAGES: usize = 5 * 7;
 
-/// An installation, and a program that was compiled with it. There is one at a time: what another thread starts while the
-/// files are written has them open for a moment, and then they cannot be run.
-struct Installed {
-    folder: TempDir,
-    program: PathBuf,
-    _alone: MutexGuard<'static, ()>,
+fn installed() -> Option<Installed> {
+    Installed::with(PROGRAM)
 }
 
-static ALONE: Mutex<()> = Mutex::new(());
+fn file(installed: &Installed) -> PathBuf {
+    installed.folder.path().join("trace")
+}
 
-impl Installed {
-    /// `None`, after a word about it, if there is no compiler.
-    fn new() -> Option<Self> {
-        let found = Command::new("cc").arg("--version").stdout(Stdio::null()).status();
-        if !found.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: there is no C compiler called cc");
-            return None;
-        }
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let folder = tempfile::tempdir().expect("a folder");
-        let built = Built { library: libmpi(), trace: libmpi_trace(), mpjrun: mpjrun_path() };
-        install(&built, &folder.path().join("prefix")).expect("everything was built");
-        let [source, program] = ["program.c", "program"].map(|name| folder.path().join(name));
-        fs::write(&source, PROGRAM).expect("a file");
-        let compiler = command(folder.path().join("prefix/bin/mpicc"));
-        compiler
-            .args(["-Wall", "-Werror"])
-            .args([&source])
-            .args(["-o"])
-            .args([&program])
-            .expect_quiet();
-        Some(Self { folder, program, _alone })
-    }
-
-    fn file(&self) -> PathBuf {
-        self.folder.path().join("trace")
-    }
-
-    fn job(&self, options: &[&str]) -> Launch {
-        let job = command(self.folder.path().join("prefix/bin/mpiexec"));
-        job.args(["-n", &RANKS.to_string(), "--trace"])
-            .args([&self.file()])
-            .args(options)
-            .args([&self.program])
-    }
+fn job(installed: &Installed, options: &[&str]) -> Launch {
+    let job = installed.command("mpiexec").args(["-n", &RANKS.to_string(), "--trace"]);
+    job.args([&file(installed)]).args(options).args([&installed.program])
 }
 
 #[test]
 fn calls_and_messages_are_shown() {
-    let Some(installed) = Installed::new() else { return };
-    let said = installed.job(&[]).expect(0).stderr;
+    let Some(installed) = installed() else { return };
+    let said = job(&installed, &[]).expect(0).stderr;
     assert!(said.starts_with("mpjrun: ") && said.contains("calls; open it at"), "{said}");
-    let shown = Shown::read(&installed.file());
+    let shown = Shown::read(&file(&installed));
     assert_eq!(shown.tracks[1..], ["rank 0", "rank 1", "rank 2", "rank 3"]);
     for (name, of_rank) in [
         ("MPI_Init", 1),
@@ -140,7 +115,8 @@ fn calls_and_messages_are_shown() {
         ("MPI_Waitall", 5),
         ("MPI_Sendrecv", 5),
         ("MPI_Mrecv", 5),
-        ("MPI_Start", 5),
+        ("MPI_Isendrecv", 5),
+        ("MPI_Start", 10),
         ("MPI_Allreduce", 5),
         ("MPI_Get_accumulate", 1),
         ("MPI_Iprobe", 0),
@@ -157,10 +133,10 @@ fn calls_and_messages_are_shown() {
 
 #[test]
 fn what_a_killed_rank_has_recorded_is_shown() {
-    let Some(installed) = Installed::new() else { return };
-    let job = installed.job(&[]).args(["2"]);
+    let Some(installed) = installed() else { return };
+    let job = job(&installed, &[]).args(["2"]);
     job.expect(137).says("calls; open it at");
-    let shown = Shown::read(&installed.file());
+    let shown = Shown::read(&file(&installed));
     assert_eq!(shown.tracks.len(), 1 + RANKS);
     assert_eq!((shown.calls("MPI_Allreduce"), shown.calls("MPI_Finalize")), (RANKS * 5, 0));
     assert_eq!(shown.messages.len(), RANKS * MESSAGES);
@@ -169,16 +145,16 @@ fn what_a_killed_rank_has_recorded_is_shown() {
 /// Each agent has the system load the library into the ranks of its host.
 #[test]
 fn calls_and_messages_of_two_hosts_are_shown() {
-    let Some(installed) = Installed::new() else { return };
+    let Some(installed) = installed() else { return };
     let Some(hosts) = Hosts::open_sharing(2, &[installed.folder.path()]) else { return };
     let job = hosts.on("node1", installed.folder.path().join("prefix/bin/mpiexec"));
-    let job = job.args(["--hosts", "node1:2,node2:2", "--trace"]).args([&installed.file()]);
+    let job = job.args(["--hosts", "node1:2,node2:2", "--trace"]).args([&file(&installed)]);
     let outcome = job.args([&installed.program]).run();
     if outcome.stderr.contains("libfabric.so.1 cannot be loaded") {
         return skip(&outcome.stderr);
     }
     outcome.expect(0).says("times of different hosts agree to within ");
-    let shown = Shown::read(&installed.file());
+    let shown = Shown::read(&file(&installed));
     let names = ["rank 0 on node1", "rank 1 on node1", "rank 2 on node2", "rank 3 on node2"];
     assert_eq!(shown.tracks[1..], names);
     assert_eq!((shown.calls("MPI_Allreduce"), shown.calls("MPI_Finalize")), (RANKS * 5, RANKS));
@@ -188,26 +164,21 @@ fn calls_and_messages_of_two_hosts_are_shown() {
 
 #[test]
 fn without_a_trace_nothing_is_recorded() {
-    let Some(installed) = Installed::new() else { return };
-    let job = command(installed.folder.path().join("prefix/bin/mpiexec")).args(["-n", "2"]);
-    job.args([&installed.program]).expect_quiet();
+    let Some(installed) = installed() else { return };
+    installed.command("mpiexec").args(["-n", "2"]).args([&installed.program]).expect_quiet();
     // The library passes calls on where it is loaded for another reason.
     let library = installed.folder.path().join("prefix/lib/libmpj_trace.so");
-    let job = command(installed.folder.path().join("prefix/bin/mpiexec")).args(["-n", "2"]);
+    let job = installed.command("mpiexec").args(["-n", "2"]);
     job.env("LD_PRELOAD", &library).args([&installed.program]).expect_quiet();
-    assert!(!installed.file().exists());
+    assert!(!file(&installed).exists());
 }
 
 /// Prints what a record costs.
 #[test]
 #[ignore = "measures; run it with --release -- --ignored --nocapture"]
 fn what_a_record_costs() {
-    let Some(installed) = Installed::new() else { return };
-    let folder = installed.folder.path();
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cost.c");
-    let compiler = command(folder.join("prefix/bin/mpicc")).args(["-O2", source, "-o"]);
-    compiler.args([&folder.join("cost")]).expect_quiet();
-    let job = command(folder.join("prefix/bin/mpiexec"));
-    let job = job.args(["-n", "1", "--trace-memory", "4G", "--trace"]).args([&installed.file()]);
-    eprintln!("{}", job.args([&folder.join("cost")]).expect(0).stdout);
+    let Some(installed) = Installed::with(include_str!("cost.c")) else { return };
+    let job = installed.command("mpiexec").args(["-n", "1", "--trace-memory", "4G", "--trace"]);
+    let job = job.args([&file(&installed)]).args([&installed.program]);
+    eprintln!("{}", job.expect(0).stdout);
 }

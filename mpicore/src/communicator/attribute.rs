@@ -95,6 +95,7 @@ impl Inner {
             copies: std::mem::take(&mut self.copies),
             session: std::mem::take(&mut self.session),
             partition_tags: std::mem::take(&mut self.partition_tags),
+            number_in_records: std::mem::take(&mut self.number_in_records),
         }));
         again.0.attributes.end(&again, |error| drop(again.handle(error)));
         true

@@ -52,6 +52,9 @@ impl Backend for Rendezvous {
                 session.deregister(registered, Next::Nothing);
             })?;
         }
+        if session.state.records.is_some() {
+            session.state.phases.begin(key);
+        }
         session.state.stats.rendezvous.messages += 1;
         session.state.stats.rendezvous.bytes += len as u64;
         Ok(key)
@@ -120,6 +123,9 @@ fn fetch(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     let Some(Receiving { into, matched, .. }) = state.requests.receiving(key) else { return };
     let Matched { source, len, data: Some(data), .. } = *matched else { return };
     let into = into.take().truncated(len);
+    if state.records.is_some() {
+        state.phases.begin(key);
+    }
     if let Err(error) = outbox.get(source, data, 0, into, Next::Outcome(fetched, key)) {
         fetched(state, outbox, key, Err(error));
     }
@@ -136,6 +142,9 @@ fn fetched(
         return;
     };
     let Matched { source, tag, len, .. } = matched;
+    if state.records.is_some() {
+        state.phases.end(key, "rendezvous: data", (source, tag, len));
+    }
     match outcome {
         Ok(()) => state.end_receive(key, source, tag, len, capacity),
         Err(error) => {

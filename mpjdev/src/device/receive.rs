@@ -113,7 +113,10 @@ fn match_unexpected(
     let recorded = state.records.filter(|_| Description::is_given(pattern.context));
     if let Some((_, unexpected)) = state.matcher.take_unexpected(&pattern) {
         let key = backend::receive(state, outbox, unexpected, into);
-        recorded.into_iter().for_each(|device| recorded::receives(&pattern, device, key));
+        if let Some(device) = recorded {
+            recorded::receives(&pattern, device, key);
+            state.note_levels();
+        }
         // If the caller does not make progress, a sleeping thread must carry out what this has started.
         session.wake();
         return Ok(key);
@@ -121,7 +124,10 @@ fn match_unexpected(
     state.losses.check(&pattern)?;
     let key = push(state, into, pattern);
     state.say(request::number(key), pattern.context);
-    recorded.into_iter().for_each(|device| recorded::receives(&pattern, device, key));
+    if let Some(device) = recorded {
+        recorded::receives(&pattern, device, key);
+        state.note_levels();
+    }
     Ok(key)
 }
 

@@ -6,20 +6,20 @@ use std::cell::Cell;
 use std::num::NonZeroU32;
 use std::panic::Location;
 
-use transport_lapi::bootstrap::trace::{self, Entry};
+use transport_lapi::bootstrap::trace::{self, Entry, Recorder};
 
 use crate::call_names::Call;
 use crate::device::Device;
 use crate::device::wait::Completion;
 use crate::error::Error;
 use crate::matching::Pattern;
+use crate::protocol::Protocol;
 use crate::request::{Request, Status};
+use crate::state::recording::CURRENT;
 
 pub use transport_lapi::bootstrap::trace::Kind as CallKind;
 
 thread_local! {
-    /// The record of the call that this thread is in.
-    static CURRENT: Cell<Option<Entry>> = const { Cell::new(None) };
     /// How many operations have ended in that call, if it is a wait or a test.
     static ENDED: Cell<usize> = const { Cell::new(0) };
 }
@@ -121,6 +121,30 @@ pub fn has_spans() -> bool {
     trace::recorder().is_some_and(|recorder| !recorder.has_rings())
 }
 
+/// Whether it is recorded, too, what calls consist of.
+#[inline]
+pub fn has_details() -> bool {
+    trace::recorder().is_some_and(Recorder::has_details)
+}
+
+/// Begins the record of a round of the collective call that this thread is in, where it is recorded what calls consist of.
+#[inline]
+pub fn round(number: usize) -> Option<RecordedSpan> {
+    let recorder = trace::recorder().filter(|recorder| recorder.has_details())?;
+    CURRENT.get()?;
+    let entry = recorder.begin(recorder.text_once("round"), CallKind::Part)?;
+    entry.sequence(number as u64);
+    Some(RecordedSpan(entry))
+}
+
+/// Says of the send that this thread is in by which protocol it goes.
+#[cold]
+pub(crate) fn goes_by(protocol: Protocol) {
+    if let Some(entry) = CURRENT.get().filter(|entry| entry.is(CallKind::Send)) {
+        entry.protocol(protocol == Protocol::Rendezvous);
+    }
+}
+
 /// Whether calls are recorded, in a job that finds mistakes between its ranks if `checks` says so.
 pub(crate) fn is_on(checks: bool) -> bool {
     trace::recorder().is_some_and(|recorder| checks || !recorder.has_rings())
@@ -141,10 +165,10 @@ fn ended(status: &Status, device: NonZeroU32, key: u64) {
     }
     let others = ENDED.replace(ENDED.get() + 1);
     if !recorder.has_rings() {
-        let Some(part) = recorder.begin(0, CallKind::Ended) else { return };
+        let first = Some(entry).filter(|_| others == 0);
+        let Some(part) = first.or_else(|| recorder.part(CallKind::Ended, entry)) else { return };
         part.request(number(device, key));
         tell(part, status);
-        part.belongs_to(entry);
     } else if others == 0 {
         tell(entry, status);
     } else {

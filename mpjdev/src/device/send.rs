@@ -178,6 +178,9 @@ impl Device {
         let mut session = self.session()?;
         session.state.losses.check_send(dest, context, tag)?;
         let protocol = self.choose(&mut session, dest, &data);
+        if self.is_described() {
+            recorded::goes_by(protocol);
+        }
         let (len, is_told) = (data.len(), said.is_some());
         let message = Outbound { dest, context, tag, data, synchronous, is_told };
         let told = said.map_or(Ok(()), |said| tell(&mut session, dest, &said.told(len)));

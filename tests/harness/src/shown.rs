@@ -48,6 +48,8 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
 pub struct Shown {
     /// The names of the tracks, in the order of the file.
     pub tracks: Vec<String>,
+    /// The values of each counter in order, by the names of its rank's track and its own.
+    pub counters: BTreeMap<(String, String), Vec<u64>>,
     /// How often each name begins a call.
     pub calls: BTreeMap<String, usize>,
     /// The names of calls that were not over at the end.
@@ -72,6 +74,8 @@ pub struct Arrow {
 struct Reading {
     /// The names of calls, by sequence and number.
     names: BTreeMap<(u64, u64), String>,
+    /// The counters by the numbers of their tracks.
+    counters: BTreeMap<u64, (String, String)>,
     /// The names of tracks by their numbers, and the tracks of sequences.
     tracks: BTreeMap<u64, String>,
     track_of: BTreeMap<u64, u64>,
@@ -104,6 +108,12 @@ impl Shown {
             match field {
                 60 => {
                     let name = text(&value, 2);
+                    if message(&value, 8).is_some() {
+                        let parent = of(&value, 5).and_then(|parent| reading.tracks.get(&parent));
+                        let counter = parent.cloned().zip(name);
+                        reading.counters.extend(of(&value, 1).zip(counter));
+                        continue;
+                    }
                     self.tracks.extend(name.clone());
                     reading.tracks.extend(of(&value, 1).zip(name));
                 }
@@ -130,6 +140,11 @@ impl Shown {
         (sequence, at): (u64, Option<u64>),
         reading: &mut Reading,
     ) {
+        if let Some(counter) = of(event, 11).and_then(|track| reading.counters.get(&track)) {
+            let values = self.counters.entry(counter.clone()).or_default();
+            values.extend(of(event, 30));
+            return;
+        }
         for (field, value) in event {
             if let (47 | 48, Field::Number(flow)) = (field, value) {
                 *self.messages.entry(*flow).or_default() += 1;

@@ -73,7 +73,14 @@ mod tests {
     use crate::trace::RankTrace;
 
     fn ranks(number: u32) -> Vec<RankShare> {
-        let rank = |rank| nothing(&RankTrace { rank, host: String::new(), threads: Vec::new() });
+        let rank = |rank| {
+            nothing(&RankTrace {
+                rank,
+                host: String::new(),
+                threads: Vec::new(),
+                levels: Vec::new(),
+            })
+        };
         (0..number).map(rank).collect()
     }
 

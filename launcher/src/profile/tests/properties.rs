@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 11] = [
     Kind::Send,
     Kind::Receive,
     Kind::Exchange,
@@ -16,6 +16,7 @@ const KINDS: [Kind; 10] = [
     Kind::OneSided,
     Kind::File,
     Kind::Span,
+    Kind::Part,
     Kind::Other,
 ];
 const NAMES: [&str; 5] = ["send", "MPI_Irecv", "istart", "", "<b>&\u{1b}[2J\u{e9}"];
@@ -42,6 +43,7 @@ fn any_call() -> impl Strategy<Value = Call> {
             bytes,
             message,
             sequence,
+            by_rendezvous: None,
         }
     })
 }
@@ -52,7 +54,12 @@ fn any_trace() -> impl Strategy<Value = Collected> {
     let thread = (vec(any_call(), 0..12), lost());
     let thread = thread.prop_map(|(calls, lost)| ThreadTrace { calls, lost });
     let rank = (prop_oneof![9 => 0..4_u32, 1 => any::<u32>()], vec(thread, 0..3));
-    let rank = rank.prop_map(|(rank, threads)| RankTrace { rank, host: "<i>".to_owned(), threads });
+    let rank = rank.prop_map(|(rank, threads)| RankTrace {
+        rank,
+        host: "<i>".to_owned(),
+        threads,
+        levels: Vec::new(),
+    });
     let place = || prop_oneof![30 => 0..4_usize, 1 => Just(usize::MAX)];
     let at = || {
         (place(), place(), place()).prop_map(|(rank, thread, call)| CallAt { rank, thread, call })
@@ -90,6 +97,13 @@ fn calls(trace: &Trace) -> Vec<(usize, &Call)> {
     ranks.flat_map(|(rank, it)| it.threads[0].calls.iter().map(move |call| (rank, call))).collect()
 }
 
+/// How many calls with the number of this one its rank has made before.
+fn earlier(calls: &[(usize, &Call)], (rank, call): (usize, &Call)) -> usize {
+    let own = calls.iter().filter(|(other, _)| *other == rank).map(|(_, other)| *other);
+    let before = own.take_while(|other| !std::ptr::eq(*other, call));
+    before.filter(|other| other.sequence == call.sequence).count()
+}
+
 /// How long a call waited, found by looking at all others.
 fn waited(calls: &[(usize, &Call)], (rank, call): (usize, &Call)) -> u64 {
     let end = |kind, number| {
@@ -105,6 +119,8 @@ fn waited(calls: &[(usize, &Call)], (rank, call): (usize, &Call)) -> u64 {
     let latest = match call.kind {
         Kind::Collective => {
             let others = calls.iter().filter(|(_, other)| other.sequence == call.sequence);
+            let nth = earlier(calls, (rank, call));
+            let others = others.filter(|other| earlier(calls, **other) == nth);
             others.filter(is_within).map(|(_, other)| other.start).max()
         }
         kind => {

@@ -126,6 +126,19 @@ fn a_collective_call_waits_for_the_last_rank() {
     assert_eq!(charges(&profile.direct), [(0, 1, 1), (0, 2, 4), (1, 2, 3), (2, 1, 1)]);
 }
 
+/// Two communicators one after the other, the second with the number of the first, and one without the first rank.
+#[test]
+fn calls_of_a_number_that_was_given_again_are_others() {
+    let ranks = vec![
+        vec![collective(1, 3, 0), collective(10, 13, 0)],
+        vec![collective(2, 3, 0), collective(12, 13, 0), collective(20, 23, 0)],
+        vec![collective(2, 3, 0), collective(12, 13, 0), collective(22, 23, 0)],
+    ];
+    let profile = Profile::of(&trace(ranks));
+    assert_eq!((profile.collectives[0].calls, profile.collectives[0].waited / S), (3, 1 + 2 + 2));
+    assert_eq!(charges(&profile.direct), [(0, 2, 3), (1, 2, 2)]);
+}
+
 #[test]
 fn a_rank_that_needs_only_some_others_waits_for_these() {
     // A broadcast: the root goes on at once, a leaf waits for the root, and not for the other leaf.

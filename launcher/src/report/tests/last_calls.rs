@@ -16,6 +16,7 @@ fn call(name: &str, start: u64, end: Option<u64>) -> Call {
         bytes: 0,
         message: None,
         sequence: None,
+        by_rendezvous: None,
     }
 }
 
@@ -33,7 +34,7 @@ fn send(start: u64, tag: i32) -> Call {
 /// A rank with these calls of each of its threads.
 fn rank(rank: u32, threads: Vec<Vec<Call>>) -> RankTrace {
     let threads = threads.into_iter().map(|calls| ThreadTrace { calls, lost: 0 }).collect();
-    RankTrace { rank, host: "host".to_owned(), threads }
+    RankTrace { rank, host: "host".to_owned(), threads, levels: Vec::new() }
 }
 
 #[test]

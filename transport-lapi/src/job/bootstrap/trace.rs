@@ -34,7 +34,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, SealFlags};
 
 pub use mapping::ticks;
-pub use recorded::{Record, Recorded, ThreadRecords, read, used};
+pub use recorded::{Received, Record, Recorded, ThreadRecords, read, used};
 pub use recorder::{Entry, Join, Recorder, join, recorder};
 
 /// Bytes of a record, and of the heads of the memory and of a block.
@@ -72,6 +72,8 @@ mod head {
     pub const THREADS: usize = 5;
     /// Whether blocks are rings: 0 or 1.
     pub const RINGS: usize = 6;
+    /// Whether parts of calls are recorded: 0 or 1.
+    pub const DETAILS: usize = 7;
 }
 
 /// Words of the head of a block.
@@ -106,6 +108,12 @@ mod flag {
     pub const TAG: u64 = 1 << 42;
     pub const SEQUENCE: u64 = 1 << 43;
     pub const CANCELLED: u64 = 1 << 44;
+    /// The words of the request and of the sequence tell of a message that an exchange has received.
+    pub const RECEIVED: u64 = 1 << 45;
+    /// The protocol is known.
+    pub const PROTOCOL: u64 = 1 << 46;
+    /// It is rendezvous.
+    pub const RENDEZVOUS: u64 = 1 << 47;
 }
 
 /// Which records a memory keeps.
@@ -113,6 +121,8 @@ mod flag {
 pub enum Keep {
     /// The first ones, in so many bytes. Those for which there is no room are counted.
     First(u64),
+    /// The same, and also what calls consist of: phases of a rendezvous, rounds of collective calls.
+    Detailed(u64),
     /// The last ones of each thread, of the threads that have begun last.
     Last,
 }
@@ -149,7 +159,7 @@ pub enum Kind {
     Receive = 2,
     /// A send together with a receive; peer, tag and bytes are those of the send.
     Exchange = 3,
-    /// A wait or a test.
+    /// A wait or a test. With a request, its operation has ended in it, and peer, tag and bytes are those of the operation.
     Wait = 4,
     /// A look for a message.
     Probe = 5,
@@ -167,17 +177,21 @@ pub enum Kind {
     ReceiveInit = 11,
     /// The start of a persistent request.
     Start = 12,
-    /// No call: that an operation ended in the call whose record [`Record::sequence`] names. With a request, the one that
-    /// the request is of; without, the receive of a [`Kind::Exchange`].
+    /// No call: that a further operation ended in the wait whose record [`Record::sequence`] names.
     Ended = 13,
     /// No call: that a persistent request was started in the call whose record [`Record::sequence`] names.
     Started = 14,
     /// No call: a moment that the program has marked.
     Mark = 15,
+    /// No call, but a part of the one that goes on.
+    Part = 16,
+    /// No call: how many receives were posted (the peer) and how many messages unexpected (the tag, with so many bytes) about
+    /// when the call whose record [`Record::sequence`] names began.
+    Levels = 17,
 }
 
 impl Kind {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 18] = [
         Self::Other,
         Self::Send,
         Self::Receive,
@@ -194,6 +208,8 @@ impl Kind {
         Self::Ended,
         Self::Started,
         Self::Mark,
+        Self::Part,
+        Self::Levels,
     ];
 }
 
@@ -202,16 +218,18 @@ impl Kind {
 /// # Errors
 /// What the system answers.
 pub fn create(keep: Keep, clock: Clock) -> io::Result<OwnedFd> {
-    let (bytes, rings) = match keep {
-        Keep::First(bytes) => (bytes, 0),
-        Keep::Last => (LEAST, 1),
+    let (bytes, rings, details) = match keep {
+        Keep::First(bytes) => (bytes, 0, 0),
+        Keep::Detailed(bytes) => (bytes, 0, 1),
+        Keep::Last => (LEAST, 1, 0),
     };
     let bytes = bytes.clamp(LEAST, MOST).next_multiple_of(BLOCK as u64);
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let memory = rustix::fs::memfd_create("mpj-trace", flags)?;
     rustix::fs::ftruncate(&memory, bytes)?;
     let mut facts = [0; WORDS];
-    (facts[head::MAGIC], facts[head::CLOCK], facts[head::RINGS]) = (MAGIC, clock as u64, rings);
+    (facts[head::MAGIC], facts[head::CLOCK]) = (MAGIC, clock as u64);
+    (facts[head::RINGS], facts[head::DETAILS]) = (rings, details);
     let facts = facts.map(u64::to_le_bytes);
     rustix::io::pwrite(&memory, facts.as_flattened(), 0)?;
     rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;

@@ -97,6 +97,19 @@ pub(super) fn provide(blocks: &'static [AtomicU64]) -> bool {
     matches!(provided, Ok(()) | Err(Errno::INVAL))
 }
 
+/// Asks the processor for the cache line at the beginning of these words, which will be written.
+#[inline(always)]
+pub(super) fn expect_writes(words: &[AtomicU64]) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        // SAFETY: the instruction accesses no memory of the program, whatever the address; processors without it do nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_ET0>(words.as_ptr().cast()) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = words;
+}
+
 /// Returns what a clock shows now.
 #[inline(always)]
 pub fn ticks(clock: Clock) -> u64 {

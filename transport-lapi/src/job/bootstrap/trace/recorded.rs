@@ -62,6 +62,21 @@ pub struct Record {
     pub sequence: Option<u64>,
     /// Whether the operation was cancelled.
     pub is_cancelled: bool,
+    /// Of sends whose protocol is known, whether it is rendezvous.
+    pub by_rendezvous: Option<bool>,
+    /// What a [`Kind::Exchange`] has received, if that has ended in the call.
+    pub received: Option<Received>,
+}
+
+/// A message that was received in a call that also sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// The rank that has sent it.
+    pub source: u32,
+    /// Its tag.
+    pub tag: i32,
+    /// Its bytes.
+    pub bytes: u64,
 }
 
 /// Reads the memory of a rank. Returns `None` if it is not such memory, or if its times are of another clock.
@@ -145,8 +160,12 @@ impl Texts<'_> {
         let flags = words[word::KIND];
         let has = |bit: u64| flags & bit != 0;
         let kind = *Kind::ALL.get((flags >> 32 & 0xFF) as usize)?;
-        let is_part = matches!(kind, Kind::Ended | Kind::Started);
+        let is_part = matches!(kind, Kind::Ended | Kind::Started | Kind::Levels);
         let (start, end) = (words[word::START], words[word::END]);
+        let (request, sequence) = (words[word::REQUEST], words[word::SEQUENCE]);
+        let (source, tag) = (sequence as u32, (sequence >> 32) as u32 as i32);
+        let received = Received { source, tag, bytes: request };
+        let received = has(flag::RECEIVED).then_some(received);
         Some(Record {
             number,
             start,
@@ -158,9 +177,11 @@ impl Texts<'_> {
             peer: has(flag::PEER).then_some(words[word::PEER] as u32),
             tag: has(flag::TAG).then_some((words[word::PEER] >> 32) as u32 as i32),
             bytes: words[word::BYTES],
-            request: words[word::REQUEST],
-            sequence: (has(flag::SEQUENCE) || is_part).then_some(words[word::SEQUENCE]),
+            request: if received.is_none() { request } else { 0 },
+            sequence: (has(flag::SEQUENCE) || is_part).then_some(sequence),
             is_cancelled: has(flag::CANCELLED),
+            by_rendezvous: has(flag::PROTOCOL).then(|| has(flag::RENDEZVOUS)),
+            received,
         })
     }
 

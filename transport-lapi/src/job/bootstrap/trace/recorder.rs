@@ -1,7 +1,8 @@
 //! The rank's half: what a thread records of a call. Called by `mpjdev` and the layers above it, and by the library that
 //! records the calls of programs in C.
 //!
-//! A call costs two looks at the clock and some stores into one cache line that no other thread uses.
+//! A call costs two looks at the clock and some stores into one cache line that no other thread uses, which is asked for one
+//! call ahead.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -22,9 +23,9 @@ use crate::platform::fork::ProcessMark;
 
 /// The recorder of this process, once it has joined.
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
-/// How many bytes of blocks get their memory at the beginning, since that takes longer than a record: it is enough for
-/// 16,000 records.
-const PROVIDED: usize = 1 << 20;
+/// How many bytes of blocks get their memory at the beginning, since that takes about as long as to write the records: it
+/// is enough for 65,000 records.
+const PROVIDED: usize = 4 << 20;
 /// Whether the process has tried to join.
 static HAS_TRIED: AtomicBool = AtomicBool::new(false);
 
@@ -94,6 +95,8 @@ pub struct Recorder {
     clock: Clock,
     /// Whether blocks are rings.
     has_rings: bool,
+    /// Whether parts of calls are recorded.
+    has_details: bool,
     /// The number in the job of the first rank of this process's world.
     first_task: u32,
     process: ProcessMark,
@@ -118,8 +121,30 @@ impl Recorder {
         let first_task = config::environment(config::FIRST_TASK);
         let first_task = first_task.and_then(|number| number.parse().ok()).unwrap_or(0);
         let has_rings = words[head::RINGS].load(Relaxed) != 0;
-        let process = ProcessMark::new();
-        Self { words, clock, has_rings, first_task, process, texts: Mutex::default() }
+        let has_details = words[head::DETAILS].load(Relaxed) != 0;
+        let (process, texts) = (ProcessMark::new(), Mutex::default());
+        Self { words, clock, has_rings, has_details, first_task, process, texts }
+    }
+
+    /// Returns whether parts of calls are recorded, too.
+    #[inline]
+    pub fn has_details(&self) -> bool {
+        self.has_details
+    }
+
+    /// Reads the clock of the records.
+    #[inline]
+    pub fn now(&self) -> u64 {
+        mapping::ticks(self.clock)
+    }
+
+    /// Records a part of a call that has begun at this time, or with the call, and ends now.
+    pub fn phase(&self, name: u32, of: Entry, since: u64) -> Option<Entry> {
+        let entry = self.claim(name, Kind::Part)?;
+        entry.end();
+        let start = of.word(word::START).load(Relaxed).max(since);
+        entry.word(word::START).store(start, Release); // TC3
+        Some(entry)
     }
 
     /// Returns whether only the last records of each thread are kept. Then a thread may begin one only when its last one
@@ -138,18 +163,36 @@ impl Recorder {
     /// is no memory left; then the call is counted as lost.
     #[inline]
     pub fn begin(&self, name: u32, kind: Kind) -> Option<Entry> {
+        let entry = self.claim(name, kind)?;
+        // TC3: what is written before shows up before it.
+        entry.word(word::START).store(mapping::ticks(self.clock).max(1), Release);
+        Some(entry)
+    }
+
+    /// Makes a record of something that belongs to the call of another one, which begins when that does.
+    #[inline]
+    pub fn part(&self, kind: Kind, of: Entry) -> Option<Entry> {
+        let entry = self.claim(0, kind)?;
+        entry.word(word::SEQUENCE).store((of.at * 8) as u64, Relaxed);
+        // TC3, except that what is written behind this may be missing if the process ends here.
+        entry.word(word::START).store(of.word(word::START).load(Relaxed), Release);
+        Some(entry)
+    }
+
+    /// Takes the place of a record that has not begun.
+    #[inline(always)]
+    fn claim(&self, name: u32, kind: Kind) -> Option<Entry> {
         let lane = LANE.get();
         let lane = if lane.next < lane.end { lane } else { self.next_block(lane)? };
         let words = self.words.get(lane.next..)?.first_chunk()?;
         LANE.set(Lane { next: lane.next + WORDS, ..lane });
+        self.words.get(lane.next + WORDS..).into_iter().for_each(mapping::expect_writes);
         let entry = Entry { words, at: lane.next, clock: self.clock };
         if self.has_rings {
             entry.clear();
         }
         entry.word(word::NAME).store(name.into(), Relaxed);
         entry.word(word::KIND).store((kind as u64) << 32, Relaxed);
-        // TC3: what is written before shows up before it.
-        entry.word(word::START).store(mapping::ticks(self.clock).max(1), Release);
         Some(entry)
     }
 
@@ -387,10 +430,24 @@ impl Entry {
         self.add(flag::SEQUENCE);
     }
 
-    /// Says that what this is of belongs to another record of this process, made before.
+    /// Returns whether a request was named.
     #[inline]
-    pub fn belongs_to(self, other: Entry) {
-        self.word(word::SEQUENCE).store((other.at * 8) as u64, Relaxed);
+    pub fn has_request(self) -> bool {
+        self.word(word::REQUEST).load(Relaxed) != 0
+    }
+
+    /// Says what an exchange without a request has received: the rank of the world that has sent it, its tag and bytes.
+    #[inline]
+    pub fn received(self, source: u32, tag: i32, bytes: u64) {
+        self.word(word::REQUEST).store(bytes, Relaxed);
+        self.word(word::SEQUENCE).store(u64::from(tag as u32) << 32 | u64::from(source), Relaxed);
+        self.add(flag::RECEIVED);
+    }
+
+    /// Says by which protocol the call sends.
+    #[inline]
+    pub fn protocol(self, is_rendezvous: bool) {
+        self.add(flag::PROTOCOL | if is_rendezvous { flag::RENDEZVOUS } else { 0 });
     }
 
     /// Says that the operation was cancelled.

@@ -44,11 +44,13 @@ fn what_is_recorded_is_read() {
         open.peer(None, Some(1));
         open.peer(Some(2), None);
         open.request(9);
-        let part = recorder.begin(0, Kind::Ended).expect("there is room");
-        part.belongs_to(open);
+        let part = recorder.part(Kind::Ended, open).expect("there is room");
         part.cancelled();
         let forgotten = recorder.begin(0, Kind::Probe).expect("there is room");
         recorder.forget(forgotten);
+        let exchange = recorder.begin(0, Kind::Exchange).expect("there is room");
+        exchange.peer(Some(1), Some(2));
+        exchange.received(u32::MAX, -3, 4);
     });
     record(&memory, |recorder| {
         let barrier = recorder.begin(recorder.text("barrier"), Kind::Collective).expect("room");
@@ -60,7 +62,7 @@ fn what_is_recorded_is_read() {
         panic!("calls were lost")
     };
     let [first, second] = &threads[..] else { panic!("two threads: {threads:?}") };
-    let [send, open, part] = &first.records[..] else { panic!("three records: {first:?}") };
+    let [send, open, part, exchange] = &first.records[..] else { panic!("four: {first:?}") };
     assert_eq!((&*send.name, send.kind, send.communicator), ("send", Kind::Send, Some(3)));
     assert_eq!((send.peer, send.tag, send.bytes), (Some(7), Some(-5), 1 << 40));
     assert_eq!(send.place.as_deref(), Some(&*format!("{}:{}", here.file(), here.line())));
@@ -68,6 +70,10 @@ fn what_is_recorded_is_read() {
     assert_eq!((&*open.name, open.kind, open.end), ("recv", Kind::Receive, None));
     assert_eq!((open.peer, open.tag, open.request, open.sequence), (Some(2), None, 9, None));
     assert_eq!((part.sequence, part.is_cancelled), (Some(open.number), true));
+    assert_eq!((part.start, open.received), (open.start, None));
+    let received = Received { source: u32::MAX, tag: -3, bytes: 4 };
+    assert_eq!((exchange.received, exchange.request), (Some(received), 0));
+    assert_eq!((exchange.peer, exchange.tag, exchange.sequence), (Some(1), Some(2), None));
     assert!(second.records[0].name.len() <= LONGEST_TEXT);
     assert_eq!((second.records[0].sequence, second.lost), (Some(0), 0));
     assert_eq!(read(&memory, Clock::Counter), None, "the times are of another clock");

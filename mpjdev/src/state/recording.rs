@@ -1,0 +1,73 @@
+//! What a device records of itself in the calls that are recorded (`device/recorded.rs`): how long its queues are, and the
+//! phases of a rendezvous.
+
+use std::cell::Cell;
+
+use transport_lapi::bootstrap::trace::{self, Entry, Kind};
+
+thread_local! {
+    /// The record of the call that this thread is in.
+    pub(crate) static CURRENT: Cell<Option<Entry>> = const { Cell::new(None) };
+}
+
+/// The phases of operations that go on, where it is recorded what calls consist of: the key of the operation, and since when.
+#[derive(Debug, Default)]
+pub(crate) struct Phases(Vec<(u64, u64)>);
+
+impl Phases {
+    /// Notes that a phase of an operation begins.
+    #[cold]
+    pub(crate) fn begin(&mut self, key: u64) {
+        if let Some(recorder) = trace::recorder().filter(|recorder| recorder.has_details()) {
+            self.0.push((key, recorder.now()));
+        }
+    }
+
+    /// Records as much of a phase as belongs to the call that this thread is in, with the other rank, the tag and the bytes.
+    #[cold]
+    pub(crate) fn end(
+        &mut self,
+        key: u64,
+        name: &'static str,
+        (peer, tag, bytes): (u32, i32, usize),
+    ) {
+        let Some(place) = self.0.iter().position(|(of, _)| *of == key) else { return };
+        let (_, since) = self.0.swap_remove(place);
+        let (Some(call), Some(recorder)) = (CURRENT.get(), trace::recorder()) else { return };
+        let Some(part) = recorder.phase(recorder.text_once(name), call, since) else { return };
+        part.peer(Some(peer), Some(tag));
+        part.bytes(bytes as u64);
+    }
+}
+
+/// The lengths of the queues of a device, as they were recorded last.
+#[derive(Debug, Default)]
+pub(crate) struct Levels {
+    /// Posted receives, unexpected messages, and bytes of these.
+    last: (usize, usize, u64),
+    /// Receives that were started.
+    looks: u64,
+}
+
+/// Of so many receives one records how long the queues are,
+const LOOKS: u64 = 16;
+/// and so does each that finds so many bytes more or less of unexpected messages.
+const MANY: u64 = 64 << 10;
+
+impl Levels {
+    /// Records the lengths now and then, when they have changed.
+    pub(crate) fn note(&mut self, now: (usize, usize, u64)) {
+        self.looks += 1;
+        let is_due = self.looks % LOOKS == 1 || now.2.abs_diff(self.last.2) >= MANY;
+        if !is_due || now == self.last {
+            return;
+        }
+        let recorder = trace::recorder().filter(|recorder| !recorder.has_rings());
+        let (Some(call), Some(recorder)) = (CURRENT.get(), recorder) else { return };
+        let Some(levels) = recorder.part(Kind::Levels, call) else { return };
+        let (posted, unexpected, bytes) = now;
+        levels.peer(u32::try_from(posted).ok(), i32::try_from(unexpected).ok());
+        levels.bytes(bytes);
+        self.last = now;
+    }
+}
