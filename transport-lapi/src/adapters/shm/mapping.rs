@@ -104,7 +104,7 @@ pub fn room_for(more: usize, num_tasks: usize, contexts: usize) -> usize {
         let bytes = layout.map(|layout| layout.with_spare(SPARE_CONTEXTS).bytes() as u64);
         bytes.is_ok_and(memory::is_ample_for)
     };
-    (0..4).map(|halved| most(more >> halved)).find(fits).unwrap_or(num_tasks)
+    (0..6).map(|halved| most(more >> halved)).find(fits).unwrap_or(num_tasks)
 }
 
 fn write_facts(fd: &OwnedFd, layout: &Layout) -> rustix::io::Result<()> {
