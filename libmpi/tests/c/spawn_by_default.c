@@ -12,7 +12,7 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &expected, &flag);
-    CHECK(size == 2 && flag && *expected > 2 && *expected <= 130);
+    CHECK(size == 2 && flag && *expected > 2 && *expected <= 514);
     if (parents != MPI_COMM_NULL) {
         MPI_Intercomm_merge(parents, 1, &all);
         MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, all);
@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
         MPI_Comm_disconnect(&children);
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    FAILS(MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 125, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE),
+    FAILS(MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 509, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE),
           MPI_ERR_SPAWN);
     if (rank == 0)
         printf("%d of %d have been spawned twice\n", codes[0] == MPI_SUCCESS && codes[1] == MPI_SUCCESS ? 2 : 0, 2);
