@@ -38,6 +38,8 @@ pub struct FaultPlan {
     pub refused: u16,
     /// The end of a one-sided operation is held back for some polls.
     pub late: u16,
+    /// A put is refused for good, as one of memory that is not registered.
+    pub denied: u16,
     /// A flush fails although its target is there.
     pub unflushed: u16,
     /// The head or the body of an arriving frame is truncated.
@@ -55,6 +57,7 @@ impl FaultPlan {
         delay: 0,
         refused: 0,
         late: 0,
+        denied: 0,
         unflushed: 0,
         truncate: 0,
         corrupt: 0,
@@ -62,6 +65,13 @@ impl FaultPlan {
     };
     /// Faults of one-sided operations only, within the contract.
     pub const ONE_SIDED: Self = Self { refused: 300, late: 300, ..Self::NONE };
+}
+
+/// The error for a put that is refused for good.
+fn denied(target: TaskId, operation: &OneSided<'_>) -> AdapterError {
+    let len = if let OneSided::Put { from, .. } = operation { from.len() } else { 0 };
+    let reason = std::io::ErrorKind::InvalidInput.into();
+    AdapterError::AccessFailed { target, len, reason }
 }
 
 /// Whether a fault of this frequency happens.
@@ -367,6 +377,9 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         }
         if self.refuses(self.plan.refused) {
             return Ok(Transfer::Full);
+        }
+        if matches!(operation, OneSided::Put { .. }) && falls(&mut self.dice, self.plan.denied) {
+            return Err(denied(target, &operation));
         }
         let kind = match &operation {
             OneSided::Get { .. } => Kind::Get,

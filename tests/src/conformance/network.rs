@@ -29,6 +29,10 @@ pub enum Network {
     UnevenHosts,
     /// Likewise, with ranks that are dealt out to three hosts in turn.
     DealtHosts,
+    /// Likewise, with two hosts and channels that access registered memory, as in [`Network::OneSided`].
+    OneSidedHosts,
+    /// Likewise, and the channels refuse some puts for good.
+    DenyingHosts,
 }
 
 impl Network {
@@ -47,6 +51,11 @@ impl Network {
             Self::Hosts => Self::hosts(ranks, contexts, |rank| rank / 2),
             Self::UnevenHosts => Self::hosts(ranks, contexts, |rank| u32::from(rank >= 3)),
             Self::DealtHosts => Self::hosts(ranks, contexts, |rank| rank % 3),
+            Self::OneSidedHosts => Self::one_sided_hosts(ranks, contexts, FaultPlan::ONE_SIDED),
+            Self::DenyingHosts => {
+                let plan = FaultPlan { denied: 300, ..FaultPlan::ONE_SIDED };
+                Self::one_sided_hosts(ranks, contexts, plan)
+            }
         };
         made.expect("a job of threads")
     }
@@ -75,6 +84,19 @@ impl Network {
     ) -> Result<Vec<Vec<AnyAdapter>>, AdapterError> {
         let channels = |context, bells| channels::in_context(context, bells, Cards::Frames);
         let ranks = hosts::job(&hosts::plan(ranks, host_of), contexts, channels)?;
+        Ok(ranks.into_iter().map(|rank| rank.into_iter().map(AnyAdapter::from).collect()).collect())
+    }
+
+    fn one_sided_hosts(
+        ranks: usize,
+        contexts: usize,
+        plan: FaultPlan,
+    ) -> Result<Vec<Vec<AnyAdapter>>, AdapterError> {
+        let channels = |context, bells| {
+            let adapters = channels::in_context(context, bells, Cards::OneSided)?;
+            Ok(FaultAdapter::job(adapters, 1 + context as u64, plan))
+        };
+        let ranks = hosts::job(&hosts::plan(ranks, |rank| rank % 2), contexts, channels)?;
         Ok(ranks.into_iter().map(|rank| rank.into_iter().map(AnyAdapter::from).collect()).collect())
     }
 
