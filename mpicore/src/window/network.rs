@@ -220,11 +220,13 @@ impl Inner {
     ) {
         let is_refused = outcome.as_ref().is_err_and(|error| error.lost_rank().is_none());
         let mut ended = outcome;
-        if let Some(from) = kept.filter(|_| is_refused) {
-            let words = [from.len() as u64];
+        let kept = kept.filter(|_| is_refused);
+        let message = kept.and_then(|from| {
             let head = Head::new(Kind::Put, 0, access.place.start);
-            let mut message = head.message(&words, from.len());
-            let appended = append(&mut message, &from);
+            let mut message = head.message(&[from.len() as u64], from.len());
+            append(&mut message, &from).ok().map(|()| message)
+        });
+        if let Some(mut message) = message {
             let mut state = self.state();
             let peer = &mut state.peers[rank as usize];
             let number = peer.next();
@@ -232,7 +234,7 @@ impl Inner {
             drop(state);
             Head::set_number(&mut message, number, false);
             // What is wrong with the memory, the target says.
-            let posted = appended.and_then(|()| self.post(rank, message));
+            let posted = self.post(rank, message);
             ended = posted.map(|()| Status::new(0, 0, 0)).map_err(Error::into_device);
         } else if is_refused {
             let refused = || Error::from(WindowError::Refused { rank }).into_device();
