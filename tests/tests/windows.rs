@@ -43,8 +43,10 @@ fn play_each(
 fn play_over(network: Network) -> u64 {
     let (mut programs, seed) = (asked("MPJ_TEST_CASES", PROGRAMS), asked("MPJ_TEST_SEED", 1));
     let mut sizes = vec![1, 2, 3, 5, 8];
-    let has_hosts =
-        matches!(network, Network::Hosts | Network::OneSidedHosts | Network::DenyingHosts);
+    let has_hosts = matches!(
+        network,
+        Network::Hosts | Network::OneSidedHosts | Network::DenyingHosts | Network::Fabric
+    );
     if has_hosts {
         // Messages between hosts take ten times as long.
         (programs, sizes) = (programs.div_ceil(2), vec![2, 3, 5]);
@@ -122,6 +124,17 @@ fn over_one_sided_hosts() {
 #[test]
 fn over_hosts_whose_network_refuses_puts() {
     let accesses = play_over(Network::DenyingHosts);
+    assert!(accesses > 100, "only {accesses} puts and gets were the network's");
+}
+
+/// Hosts with libfabric between them, which accesses memory.
+#[test]
+#[expect(clippy::print_stderr, reason = "says what is not shown")]
+fn over_libfabric() {
+    if let Err(reason) = mpj_doubles::fabric::fabric() {
+        return eprintln!("not shown: windows over libfabric: {reason}");
+    }
+    let accesses = play_over(Network::Fabric);
     assert!(accesses > 100, "only {accesses} puts and gets were the network's");
 }
 

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use transport_lapi::adapter::{
     Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Doorbell, Endpoint, Events,
-    Frame, Losses, OneSided, Parts, Post, Registered, Stats, TaskId, Ticket, Transfer,
+    Frame, GetKind, Losses, OneSided, Parts, Post, Registered, Stats, TaskId, Ticket, Transfer,
 };
 use transport_lapi::{
     AnyAdapter, ForeignBytes, Piece, RecvRegion, RemoteKey, RemoteRegion, SendRegion, Source,
@@ -46,6 +46,8 @@ pub struct FaultPlan {
     pub truncate: u16,
     /// A bit of an arriving frame's head or body is flipped.
     pub corrupt: u16,
+    /// What software of a network does counts as done by hardware: not a fault, but a way to test what is meant for it.
+    pub as_hardware: bool,
     /// The task that is declared lost, and after how many offered frames.
     pub lose: Option<(TaskId, u64)>,
 }
@@ -61,6 +63,7 @@ impl FaultPlan {
         unflushed: 0,
         truncate: 0,
         corrupt: 0,
+        as_hardware: false,
         lose: None,
     };
     /// Faults of one-sided operations only, within the contract.
@@ -298,7 +301,12 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
     }
 
     fn caps(&self, target: TaskId) -> Caps {
-        self.inner.caps(target)
+        let caps = self.inner.caps(target);
+        let is_software = caps.gets == Some(GetKind::RemoteSoftware);
+        match self.plan.as_hardware && is_software {
+            true => Caps { gets: Some(GetKind::RemoteDirect), ..caps },
+            false => caps,
+        }
     }
 
     fn parts(&self) -> Parts {

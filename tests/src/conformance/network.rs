@@ -4,7 +4,7 @@ use std::thread;
 
 use mpj_doubles::channels::{self, Cards};
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
-use mpj_doubles::hosts;
+use mpj_doubles::{fabric, hosts};
 use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::adapters::shm::{GetMode, ShmAdapter, create_segment};
@@ -33,6 +33,9 @@ pub enum Network {
     OneSidedHosts,
     /// Likewise, and the channels refuse some puts for good.
     DenyingHosts,
+    /// Likewise, with libfabric in place of channels, over the loopback interface. What its software does counts as done by
+    /// hardware.
+    Fabric,
 }
 
 impl Network {
@@ -56,6 +59,7 @@ impl Network {
                 let plan = FaultPlan { denied: 300, ..FaultPlan::ONE_SIDED };
                 Self::one_sided_hosts(ranks, contexts, plan)
             }
+            Self::Fabric => Self::over_fabric(ranks, contexts),
         };
         made.expect("a job of threads")
     }
@@ -97,6 +101,16 @@ impl Network {
             Ok(FaultAdapter::job(adapters, 1 + context as u64, plan))
         };
         let ranks = hosts::job(&hosts::plan(ranks, |rank| rank % 2), contexts, channels)?;
+        Ok(ranks.into_iter().map(|rank| rank.into_iter().map(AnyAdapter::from).collect()).collect())
+    }
+
+    fn over_fabric(ranks: usize, contexts: usize) -> Result<Vec<Vec<AnyAdapter>>, AdapterError> {
+        let plan = FaultPlan { as_hardware: true, ..FaultPlan::NONE };
+        let network = |context, bells| {
+            let adapters = fabric::in_context(context, bells)?;
+            Ok(FaultAdapter::job(adapters, 1 + context as u64, plan))
+        };
+        let ranks = hosts::job(&hosts::plan(ranks, |rank| rank % 2), contexts, network)?;
         Ok(ranks.into_iter().map(|rank| rank.into_iter().map(AnyAdapter::from).collect()).collect())
     }
 
