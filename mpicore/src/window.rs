@@ -23,6 +23,9 @@
 //!   transfers of long data. The data of short gets that then arrive are dropped, except for those with requests, which
 //!   need their target only. Other threads may wait for what was dropped, so all later waits for operations fail, too.
 //!
+//! Where hardware of a network reads and writes memory of other hosts, puts and gets of one block are its accesses instead,
+//! for which no target makes progress (`network.rs`).
+//!
 //! The files: `operation.rs`, `sync.rs` and `service.rs` are the origin's operations, the calls that synchronize, and what
 //! the target does. `direct.rs`, `remote.rs` and `gate.rs` are operations that an origin carries out itself, and the words
 //! by which ranks exclude each other there; `batch.rs` gathers short ones. Pure are `head.rs` (messages), `stream.rs`
@@ -48,6 +51,7 @@ mod gate;
 mod head;
 mod locks;
 mod memory;
+mod network;
 mod operation;
 mod place;
 mod remote;
@@ -64,6 +68,7 @@ use epoch::{Epochs, Open};
 use head::{Head, Kind, Shape};
 use locks::Locks;
 use memory::Memory;
+use network::Network;
 pub use operation::Target;
 use stream::Stream;
 pub use sync::LockKind;
@@ -93,6 +98,8 @@ struct Inner {
     memory: Mutex<Memory>,
     /// The memory of all ranks, if all access it themselves.
     direct: Option<Direct>,
+    /// How a network finds memory of ranks, if it does. Set before any operation.
+    network: OnceLock<Network>,
     state: Mutex<State>,
     /// What the epochs allow. Nothing if accesses are noted.
     open: Open,
@@ -129,7 +136,7 @@ struct State {
     streams: Vec<Stream<Incoming>>,
     /// Ranks whose operations were refused since they last flushed.
     refused: FxHashSet<u32>,
-    /// The loss after which places of gets were dropped.
+    /// The loss after which places of gets were dropped, or which has ended accesses by the network.
     given_up: Option<Error>,
 }
 
@@ -149,6 +156,11 @@ struct Peer {
     is_refused: bool,
     /// The numbers of short gets without data, and of transfers of long data.
     open: BTreeSet<u64>,
+    /// Accesses to its memory by the network that have not ended (NW2), and the number of the last one.
+    accesses_under_way: Vec<network::Access>,
+    next_access: u64,
+    /// Number of the message that ended the last epoch of start.
+    completed: u64,
     /// Bytes of messages that it was not known to have carried out, since it last had carried out all.
     ahead: usize,
     /// How often it has exposed its window to this rank, and has completed its accesses, beyond what was waited for.
@@ -274,16 +286,26 @@ impl Window {
             exposed,
             memory,
             direct,
+            network: OnceLock::new(),
             state,
             open: Open::default(),
             log,
             calls: AtomicU32::new(0),
         });
         inner.begin()?;
-        // All ranks take messages before any rank has this answer.
-        let words = vec![size as u64, unit as u64, u64::from(has_memory)];
-        let words = inner.communicator.gather_words(Call::WinCreate, words)?;
-        let of_ranks = words.chunks_exact(3);
+        let own = network::expose(&inner.communicator, inner.memory().whole());
+        // All ranks take messages, and have registered their memory, before any rank has this answer.
+        let mut words = vec![size as u64, unit as u64, u64::from(has_memory)];
+        words.extend(network::words_of(own));
+        let each = words.len();
+        let words = inner.communicator.gather_words(Call::WinCreate, words);
+        let told = words.iter().flat_map(|words| words.chunks_exact(each));
+        let network =
+            Network::new(&inner.communicator, own, told.map(|words| (words[0], &words[3..])));
+        // Whatever has failed, the memory is registered no longer than the window lasts.
+        inner.network.get_or_init(|| network);
+        let words = words?;
+        let of_ranks = words.chunks_exact(each);
         if let Some(without) = of_ranks.clone().find(|words| words[2] == 0) {
             return Err(Error::Memory { bytes: without[0] as usize });
         }
@@ -300,6 +322,7 @@ impl Window {
         self.check_free()?;
         self.0.take_answers();
         let met = self.0.communicator.gather_words(Call::WinFree, vec![0]);
+        self.0.close_network();
         // Nobody accesses this rank's memory any more; after an error, nobody may.
         met.map(drop).inspect_err(|why| {
             self.0.communicator.device().end_delivery(self.0.communicator.context());
@@ -448,6 +471,12 @@ impl Inner {
         all.for_each(|rank| drop(self.settle_up_to(Call::WinFree, rank, asked(rank))));
     }
 
+    /// Ends accesses by the network to the memory of this rank.
+    fn close_network(&self) {
+        let network = self.network.get();
+        network.into_iter().for_each(|network| network.close(self.communicator.device()));
+    }
+
     /// Returns the device's context of waits, which need all ranks (OW4).
     fn waits(&self) -> u32 {
         self.communicator.partition_contexts()[0]
@@ -521,6 +550,7 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.direct.iter().for_each(Direct::close);
+        self.close_network();
         let device = self.communicator.device();
         device.end_delivery(self.communicator.context());
         [self.waits(), self.transfers()].into_iter().for_each(|of| device.clear_members(of));

@@ -11,6 +11,9 @@ use mpj_tests::conformance::window::{Kind, play, play_long, play_planted};
 use mpj_tests::faults::asked;
 use mpjdev::BackendChoice;
 
+#[path = "windows/by_network.rs"]
+mod by_network;
+
 /// Programs of a kind of connection and a number of ranks, unless the environment says otherwise.
 const PROGRAMS: u64 = 4;
 
@@ -36,32 +39,42 @@ fn play_each(
     })
 }
 
-/// Plays programs over a kind of connection.
-fn play_over(network: Network) {
+/// Plays programs over a kind of connection. Returns how many puts and gets the network was to carry out.
+fn play_over(network: Network) -> u64 {
     let (mut programs, seed) = (asked("MPJ_TEST_CASES", PROGRAMS), asked("MPJ_TEST_SEED", 1));
     let mut sizes = vec![1, 2, 3, 5, 8];
-    if network == Network::Hosts {
+    let has_hosts = matches!(
+        network,
+        Network::Hosts | Network::OneSidedHosts | Network::DenyingHosts | Network::Fabric
+    );
+    if has_hosts {
         // Messages between hosts take ten times as long.
         (programs, sizes) = (programs.div_ceil(2), vec![2, 3, 5]);
     }
     let mut kinds = vec![Kind::Allocated, Kind::Created, Kind::Dynamic];
-    if network != Network::Hosts {
+    if !has_hosts {
         kinds.push(Kind::Shared);
     }
+    let mut accesses = 0;
     for ranks in sizes {
         for backend in [BackendChoice::Eager, BackendChoice::Rendezvous] {
             let of_long = kinds.clone();
-            job::run_over(network, ranks, backend, move |world| {
-                of_long.iter().try_for_each(|kind| play_long(world, *kind))
+            let of_ranks = job::run_over(network, ranks, backend, move |world| {
+                of_long.iter().try_for_each(|kind| play_long(world, *kind))?;
+                by_network::accesses(world)
             });
+            accesses += of_ranks.into_iter().sum::<u64>();
             for programs in jobs(programs) {
                 let kinds = kinds.clone();
-                job::run_over(network, ranks, backend, move |world| {
-                    play_each(world, (programs.clone(), seed), &kinds, play)
+                let of_ranks = job::run_over(network, ranks, backend, move |world| {
+                    play_each(world, (programs.clone(), seed), &kinds, play)?;
+                    by_network::accesses(world)
                 });
+                accesses += of_ranks.into_iter().sum::<u64>();
             }
         }
     }
+    accesses
 }
 
 /// In jobs that look for mistakes: none in random programs, then one that is planted.
@@ -69,7 +82,7 @@ fn play_over(network: Network) {
 fn conflicts_are_found_and_nothing_else() {
     let (programs, seed) = (asked("MPJ_TEST_CASES", 2 * PROGRAMS), asked("MPJ_TEST_SEED", 1));
     for ranks in [2, 3, 5] {
-        for network in [Network::Segment, Network::Channels] {
+        for network in [Network::Segment, Network::Channels, Network::OneSidedHosts] {
             for programs in jobs(programs) {
                 job::run_checked_over(network, ranks, BackendChoice::Eager, move |world| {
                     let kinds = [Kind::Allocated, Kind::Created, Kind::Dynamic];
@@ -82,25 +95,50 @@ fn conflicts_are_found_and_nothing_else() {
 
 #[test]
 fn over_a_segment() {
-    play_over(Network::Segment);
+    assert_eq!(play_over(Network::Segment), 0);
 }
 
 #[test]
 fn over_memory_of_other_processes() {
-    play_over(Network::Mapped);
+    assert_eq!(play_over(Network::Mapped), 0);
 }
 
 #[test]
 fn over_channels() {
-    play_over(Network::Channels);
+    assert_eq!(play_over(Network::Channels), 0);
 }
 
 #[test]
 fn over_one_sided_channels() {
-    play_over(Network::OneSided);
+    let accesses = play_over(Network::OneSided);
+    assert!(accesses > 100, "only {accesses} puts and gets were the network's");
+}
+
+/// Hosts whose network reads and writes memory of ranks on others.
+#[test]
+fn over_one_sided_hosts() {
+    let accesses = play_over(Network::OneSidedHosts);
+    assert!(accesses > 100, "only {accesses} puts and gets were the network's");
+}
+
+#[test]
+fn over_hosts_whose_network_refuses_puts() {
+    let accesses = play_over(Network::DenyingHosts);
+    assert!(accesses > 100, "only {accesses} puts and gets were the network's");
+}
+
+/// Hosts with libfabric between them, which accesses memory.
+#[test]
+#[expect(clippy::print_stderr, reason = "says what is not shown")]
+fn over_libfabric() {
+    if let Err(reason) = mpj_doubles::fabric::fabric() {
+        return eprintln!("not shown: windows over libfabric: {reason}");
+    }
+    let accesses = play_over(Network::Fabric);
+    assert!(accesses > 100, "only {accesses} puts and gets were the network's");
 }
 
 #[test]
 fn over_hosts() {
-    play_over(Network::Hosts);
+    assert_eq!(play_over(Network::Hosts), 0);
 }

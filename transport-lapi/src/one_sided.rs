@@ -24,12 +24,12 @@ mod shared;
 
 pub use shared::SharedMemory;
 
-use crate::adapter::TaskId;
+use crate::adapter::{OneSided, TaskId};
 use crate::error::{End, LapiError};
 use crate::memory::body::{Sink, Source};
 use crate::memory::layout::LayoutError;
 use crate::memory::region::{RecvRegion, RemoteRegion, SendRegion};
-use crate::progress::access::PutAccess;
+use crate::progress::access::{Placed, PutAccess};
 use crate::progress::amsend::{Amsend, Sent, check_target};
 use crate::progress::counter::CounterId;
 use crate::progress::direct::Direct;
@@ -184,10 +184,40 @@ impl<S> Session<S> {
         call.check(self.engine.outbox.send_queues.num_tasks())?;
         let counters = call.counters();
         let Amsend { udata: from, on_origin: next, .. } = call;
-        let put = PutAccess { remote, offset, from, next, counters };
+        let placed = Placed::Count(counters);
+        let put = PutAccess { remote, offset, from, next, placed };
         self.engine.outbox.queue_put(target, put);
         self.start_queued(target);
         Ok(Sent::Later)
+    }
+
+    /// Stores data as [`Session::put`] does, but by the adapter alone: the target's help is not asked for. `next` is
+    /// performed when all data is in place, or with the error if it will not be, as far as it concerns an outcome
+    /// ([`Next::Outcome`]). The source must stay unchanged until then.
+    ///
+    /// # Errors
+    /// As [`Session::put`]; [`AdapterError::AccessFailed`](crate::adapter::AdapterError::AccessFailed) if the adapter does
+    /// not write the target's memory.
+    pub fn put_directly(
+        &mut self,
+        (target, remote): (TaskId, RemoteRegion),
+        offset: u64,
+        from: Source,
+        next: Next<S>,
+    ) -> Result<(), LapiError> {
+        let outbox = &mut self.engine.outbox;
+        outbox.check_operation(target, &next)?;
+        remote.check(offset, from.len() as u64)?;
+        if from.is_null() {
+            return Err(LapiError::OrgAddrNull { len: from.len() });
+        }
+        if remote.direct.is_none() || !outbox.send_queues[target].puts {
+            return Err(OneSided::Flush.unsupported(target).into());
+        }
+        let placed = Placed::Then(next);
+        outbox.queue_put(target, PutAccess { remote, offset, from, next: Next::Nothing, placed });
+        self.start_queued(target);
+        Ok(())
     }
 
     /// Stores blocks of the origin's memory to blocks of memory that the target has registered for writing (LAPI_Putv).

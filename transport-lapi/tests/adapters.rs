@@ -79,8 +79,17 @@ fn hosts_in_turn(num_tasks: usize) -> Vec<HostsAdapter> {
     over_channels(num_tasks, |task| task % 2)
 }
 
+/// Each rank on a host of its own, with channels whose network cards access memory.
+fn one_sided_hosts(num_tasks: usize) -> Vec<HostsAdapter> {
+    over_cards(Cards::OneSided, num_tasks, |task| task)
+}
+
 fn over_channels(num_tasks: usize, host_of: fn(TaskId) -> u32) -> Vec<HostsAdapter> {
-    let network = |context, bells| channels::in_context(context, bells, Cards::Frames);
+    over_cards(Cards::Frames, num_tasks, host_of)
+}
+
+fn over_cards(cards: Cards, num_tasks: usize, host_of: fn(TaskId) -> u32) -> Vec<HostsAdapter> {
+    let network = |context, bells| channels::in_context(context, bells, cards);
     let tasks = hosts::job(&hosts::plan(num_tasks, host_of), 1, network).expect("memory suffices");
     tasks.into_iter().flatten().collect()
 }
@@ -213,6 +222,7 @@ adapter_conformance!(of_one_sided_channels, super::one_sided_channels);
 adapter_conformance!(of_hosts_of_two, super::hosts_of_two);
 adapter_conformance!(of_hosts_of_one, super::hosts_of_one);
 adapter_conformance!(of_hosts_in_turn, super::hosts_in_turn);
+adapter_conformance!(of_one_sided_hosts, super::one_sided_hosts);
 adapter_conformance!(of_fabric, super::fabric);
 adapter_conformance!(of_fabric_of_two, super::fabric_of_two);
 mod of_faultless {

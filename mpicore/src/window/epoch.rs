@@ -229,6 +229,14 @@ impl Epochs {
         }
     }
 
+    /// Returns whether a target needs no message that asks for a lock, or was sent it.
+    pub fn is_asked(&self, target: u32) -> bool {
+        match &self.access {
+            Access::AllLocked(Asked::These(asked)) => asked.contains(&target),
+            _ => true,
+        }
+    }
+
     /// Returns whether targets are locked.
     pub fn is_passive(&self) -> bool {
         matches!(self.access, Access::Locked(_) | Access::AllLocked(_))

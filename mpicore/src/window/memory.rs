@@ -103,6 +103,13 @@ impl Memory {
         only.map_or(std::ptr::null_mut(), RecvPart::as_mut_ptr)
     }
 
+    /// Returns all of the only piece, for the network; `None` in a dynamic window.
+    pub fn whole(&self) -> Option<RecvRegion> {
+        let only = self.pieces.get(&0).filter(|_| !self.is_dynamic)?;
+        // SAFETY: G2: the holder is the device, whose exposure ends before this memory does (WM1).
+        Some(unsafe { RecvRegion::new(only.as_mut_ptr(), only.len()) })
+    }
+
     /// Adds a piece.
     pub fn attach(&mut self, piece: RecvRegion) -> Result<(), WindowError> {
         let begin = piece.as_mut_ptr().addr();

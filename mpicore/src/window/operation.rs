@@ -6,6 +6,7 @@ use super::batch::Short;
 use super::direct::Direct;
 use super::head::{Head, Kind, Shape};
 use super::memory::append;
+use super::network::Buffers;
 use super::place::overlap;
 use super::update::{Update, element_size, is_compared, is_kind_compared};
 use super::{Exposed, Fetch, Flavor, State, Window, tag_of};
@@ -39,9 +40,9 @@ const AHEAD: usize = 1 << 20;
 
 /// What an operation is called, and whether it has a request.
 #[derive(Clone, Copy)]
-struct Form {
-    call: &'static str,
-    has_request: bool,
+pub(super) struct Form {
+    pub call: &'static str,
+    pub has_request: bool,
 }
 
 /// The request of an operation that has begun, if it has one.
@@ -377,9 +378,8 @@ impl Window {
         }
         let is_known = window.flavor != Flavor::Dynamic;
         match (kind, &shape) {
-            (Kind::Put | Kind::Get, &Shape::Block(len)) if len >= LONG && is_known => {
-                let buffers = (data.first().cloned(), into);
-                return self.begin_long(form, buffers, target.rank, (displacement, len));
+            (Kind::Put | Kind::Get, &Shape::Block(len)) if is_known => {
+                return self.begin_block(form, work, into, (target.rank, displacement, len));
             }
             (Kind::Accumulate(_), &Shape::Block(len)) if len > PIECE && !data.is_empty() => {
                 if let Some(grain) = work.grain.filter(|grain| *grain <= PIECE) {
@@ -390,6 +390,34 @@ impl Window {
             _ => {}
         }
         self.begin_by_message(form, work, into, (target.rank, displacement, &shape))
+    }
+
+    /// Begins a put or get of one block at the target.
+    fn begin_block(
+        &self,
+        form: Form,
+        work: Work<'_>,
+        into: Option<Sink>,
+        (rank, displacement, len): (u32, i64, usize),
+    ) -> Result<Started, Error> {
+        let from = work.data.first().cloned();
+        let buffers = match into {
+            Some(into) => Buffers::Get(into),
+            None => Buffers::Put(from.clone().unwrap_or(SendRegion::EMPTY.into())),
+        };
+        let place = displacement..displacement + len as i64;
+        let into = match self.0.begin_by_network(form, buffers, rank, place)? {
+            Ok(started) => return Ok(started),
+            Err(Buffers::Get(into)) => Some(into),
+            Err(Buffers::Put(_)) => None,
+        };
+        match len >= LONG {
+            true => self.begin_long(form, (from, into), rank, (displacement, len)),
+            false => {
+                let to = (rank, displacement, &Shape::Block(len));
+                self.begin_by_message(form, work, into, to)
+            }
+        }
     }
 
     /// Begins an operation by one message, which has its data.
@@ -516,6 +544,7 @@ impl Window {
             self.0.settle_up_to(Call::WinFlush, rank, number)?;
             self.0.state().peers[rank as usize].ahead = 0;
         }
+        self.0.end_accesses(Call::WinFlush, rank)?;
         let mut state = self.0.state();
         let asks = state.epochs.operate(form.call, rank, form.has_request)?;
         let peer = &mut state.peers[rank as usize];
@@ -526,7 +555,7 @@ impl Window {
         begin(&mut state, number);
         drop(state);
         if let Some(number) = asked {
-            let lock = Kind::Lock { exclusive: false, answers: false };
+            let lock = Kind::Lock { exclusive: false, answers: self.0.reaches(rank) };
             self.0.post(rank, Head::alone(lock, number))?;
         }
         Ok(number)

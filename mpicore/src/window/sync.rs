@@ -72,8 +72,12 @@ impl Window {
                 continue;
             }
             self.0.wait_until(Call::WinStart, rank, |state| {
-                let posts = &mut state.peers[rank as usize].posts;
-                posts.checked_sub(1).map(|left| *posts = left)
+                let peer = &mut state.peers[rank as usize];
+                peer.posts = peer.posts.checked_sub(1)?;
+                // The rank has waited for the end of the epoch before.
+                let completed = peer.completed;
+                peer.carried_out(completed);
+                Some(())
             })?;
         }
         Ok(())
@@ -397,10 +401,11 @@ impl Inner {
         if let Some(direct) = &self.direct {
             return self.lock_directly(direct, kind, rank);
         }
-        let answers = rank == self.communicator.rank();
+        let is_own = rank == self.communicator.rank();
+        let answers = is_own || self.reaches(rank);
         let exclusive = kind == LockKind::Exclusive;
         let number = self.ask(rank, Kind::Lock { exclusive, answers })?;
-        if answers { self.settle(Call::WinLock, rank, number) } else { Ok(()) }
+        if is_own { self.settle(Call::WinLock, rank, number) } else { Ok(()) }
     }
 
     /// Ends the operations on a rank, and gives its lock back, also if they have failed.
@@ -415,9 +420,13 @@ impl Inner {
 
     /// Sends a message that names no place, and returns its number.
     pub(super) fn ask(&self, rank: u32, kind: Kind) -> Result<u64, Error> {
+        self.end_accesses(Call::WinFlush, rank)?;
         let mut state = self.state();
         let peer = &mut state.peers[rank as usize];
         let number = peer.next();
+        if kind == Kind::Complete {
+            peer.completed = number;
+        }
         if matches!(kind, Kind::Flush | Kind::Unlock) {
             (peer.asked, peer.is_open) = (number, false);
             peer.awaited.push_back(number);
@@ -441,6 +450,7 @@ impl Inner {
         }
         let mut asked = Vec::new();
         for rank in ranks {
+            self.end_accesses(call, rank)?;
             // Another thread may have asked before.
             let Peer { is_open, asked: before, .. } = self.state().peers[rank as usize];
             asked.push((rank, if is_open { self.ask(rank, Kind::Flush)? } else { before }));
@@ -466,6 +476,7 @@ impl Inner {
     /// Waits until the buffers of operations on a rank are free, and results are there.
     fn wait_locally(&self, call: Call, rank: u32) -> Result<(), Error> {
         let sent = self.state().peers[rank as usize].sent;
+        self.end_accesses(call, rank)?;
         let is_local = |state: &mut State| state.peers[rank as usize].is_local_to(sent);
         self.wait_until(call, rank, |state| is_local(state).then_some(()))?;
         self.refusal(rank)
@@ -482,7 +493,7 @@ impl Inner {
     }
 
     /// Waits until `ready` returns something, which needs what a rank does.
-    fn wait_until<R>(
+    pub(super) fn wait_until<R>(
         &self,
         call: Call,
         rank: u32,

@@ -43,6 +43,18 @@ pub struct Stats {
     pub contended: u64,
     /// Messages of the network that were not of this job, or not the next ones of their origin, and were dropped.
     pub dropped: u64,
+    /// Puts and gets of windows that a network was to carry out without the target's help.
+    pub accesses: AccessStats,
+}
+
+/// Counters of accesses to memory of other ranks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct AccessStats {
+    /// How many there were.
+    pub number: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// They begin with the words of [`MessageTotals`].
@@ -89,7 +101,7 @@ const fn counter(
 }
 
 /// All numbers of [`Stats`].
-pub const COUNTERS: [Counter; 13] = {
+pub const COUNTERS: [Counter; 15] = {
     use CounterKind::{Count, Level, Peak, Sum};
     [
         counter("eager_messages", Count, "messages sent eagerly", |all| all.eager.messages),
@@ -149,6 +161,18 @@ pub const COUNTERS: [Counter; 13] = {
             "packets of the network that were not of this job, or not the next ones of their origin",
             |all| all.dropped,
         ),
+        counter(
+            "network_accesses",
+            Count,
+            "puts and gets of windows that a network was to carry out without the target",
+            |all| all.accesses.number,
+        ),
+        counter(
+            "network_access_bytes",
+            Sum,
+            "bytes of puts and gets of windows that a network was to carry out without the target",
+            |all| all.accesses.bytes,
+        ),
     ]
 };
 
@@ -165,6 +189,14 @@ impl Add for ProtocolStats {
     }
 }
 
+impl Add for AccessStats {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { number: self.number + other.number, bytes: self.bytes + other.bytes }
+    }
+}
+
 impl Sum for Stats {
     /// Adds the counters of all contexts of a rank. The sum of the peaks is an upper bound of the peak of the sum.
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
@@ -177,6 +209,7 @@ impl Sum for Stats {
             unexpected_bytes_peak: one.unexpected_bytes_peak + other.unexpected_bytes_peak,
             contended: one.contended + other.contended,
             dropped: one.dropped + other.dropped,
+            accesses: one.accesses + other.accesses,
         })
     }
 }

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use transport_lapi::adapter::{
     Adapter, AdapterError, Advance, Begun, Caps, CooperativeCopy, Doorbell, Endpoint, Events,
-    Frame, Losses, OneSided, Parts, Post, Registered, Stats, TaskId, Ticket, Transfer,
+    Frame, GetKind, Losses, OneSided, Parts, Post, Registered, Stats, TaskId, Ticket, Transfer,
 };
 use transport_lapi::{
     AnyAdapter, ForeignBytes, Piece, RecvRegion, RemoteKey, RemoteRegion, SendRegion, Source,
@@ -38,12 +38,16 @@ pub struct FaultPlan {
     pub refused: u16,
     /// The end of a one-sided operation is held back for some polls.
     pub late: u16,
+    /// A put is refused for good, as one of memory that is not registered.
+    pub denied: u16,
     /// A flush fails although its target is there.
     pub unflushed: u16,
     /// The head or the body of an arriving frame is truncated.
     pub truncate: u16,
     /// A bit of an arriving frame's head or body is flipped.
     pub corrupt: u16,
+    /// What software of a network does counts as done by hardware: not a fault, but a way to test what is meant for it.
+    pub as_hardware: bool,
     /// The task that is declared lost, and after how many offered frames.
     pub lose: Option<(TaskId, u64)>,
 }
@@ -55,13 +59,22 @@ impl FaultPlan {
         delay: 0,
         refused: 0,
         late: 0,
+        denied: 0,
         unflushed: 0,
         truncate: 0,
         corrupt: 0,
+        as_hardware: false,
         lose: None,
     };
     /// Faults of one-sided operations only, within the contract.
     pub const ONE_SIDED: Self = Self { refused: 300, late: 300, ..Self::NONE };
+}
+
+/// The error for a put that is refused for good.
+fn denied(target: TaskId, operation: &OneSided<'_>) -> AdapterError {
+    let len = if let OneSided::Put { from, .. } = operation { from.len() } else { 0 };
+    let reason = std::io::ErrorKind::InvalidInput.into();
+    AdapterError::AccessFailed { target, len, reason }
 }
 
 /// Whether a fault of this frequency happens.
@@ -288,7 +301,12 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
     }
 
     fn caps(&self, target: TaskId) -> Caps {
-        self.inner.caps(target)
+        let caps = self.inner.caps(target);
+        let is_software = caps.gets == Some(GetKind::RemoteSoftware);
+        match self.plan.as_hardware && is_software {
+            true => Caps { gets: Some(GetKind::RemoteDirect), ..caps },
+            false => caps,
+        }
     }
 
     fn parts(&self) -> Parts {
@@ -367,6 +385,9 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         }
         if self.refuses(self.plan.refused) {
             return Ok(Transfer::Full);
+        }
+        if matches!(operation, OneSided::Put { .. }) && falls(&mut self.dice, self.plan.denied) {
+            return Err(denied(target, &operation));
         }
         let kind = match &operation {
             OneSided::Get { .. } => Kind::Get,

@@ -4,7 +4,7 @@ use std::thread;
 
 use mpj_doubles::channels::{self, Cards};
 use mpj_doubles::fault::{FaultAdapter, FaultPlan};
-use mpj_doubles::hosts;
+use mpj_doubles::{fabric, hosts};
 use transport_lapi::AnyAdapter;
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::adapters::shm::{GetMode, ShmAdapter, create_segment};
@@ -29,6 +29,13 @@ pub enum Network {
     UnevenHosts,
     /// Likewise, with ranks that are dealt out to three hosts in turn.
     DealtHosts,
+    /// Likewise, with two hosts and channels that access registered memory, as in [`Network::OneSided`].
+    OneSidedHosts,
+    /// Likewise, and the channels refuse some puts for good.
+    DenyingHosts,
+    /// Likewise, with libfabric in place of channels, over the loopback interface. What its software does counts as done by
+    /// hardware.
+    Fabric,
 }
 
 impl Network {
@@ -47,6 +54,12 @@ impl Network {
             Self::Hosts => Self::hosts(ranks, contexts, |rank| rank / 2),
             Self::UnevenHosts => Self::hosts(ranks, contexts, |rank| u32::from(rank >= 3)),
             Self::DealtHosts => Self::hosts(ranks, contexts, |rank| rank % 3),
+            Self::OneSidedHosts => Self::one_sided_hosts(ranks, contexts, FaultPlan::ONE_SIDED),
+            Self::DenyingHosts => {
+                let plan = FaultPlan { denied: 300, ..FaultPlan::ONE_SIDED };
+                Self::one_sided_hosts(ranks, contexts, plan)
+            }
+            Self::Fabric => Self::over_fabric(ranks, contexts),
         };
         made.expect("a job of threads")
     }
@@ -75,6 +88,29 @@ impl Network {
     ) -> Result<Vec<Vec<AnyAdapter>>, AdapterError> {
         let channels = |context, bells| channels::in_context(context, bells, Cards::Frames);
         let ranks = hosts::job(&hosts::plan(ranks, host_of), contexts, channels)?;
+        Ok(ranks.into_iter().map(|rank| rank.into_iter().map(AnyAdapter::from).collect()).collect())
+    }
+
+    fn one_sided_hosts(
+        ranks: usize,
+        contexts: usize,
+        plan: FaultPlan,
+    ) -> Result<Vec<Vec<AnyAdapter>>, AdapterError> {
+        let channels = |context, bells| {
+            let adapters = channels::in_context(context, bells, Cards::OneSided)?;
+            Ok(FaultAdapter::job(adapters, 1 + context as u64, plan))
+        };
+        let ranks = hosts::job(&hosts::plan(ranks, |rank| rank % 2), contexts, channels)?;
+        Ok(ranks.into_iter().map(|rank| rank.into_iter().map(AnyAdapter::from).collect()).collect())
+    }
+
+    fn over_fabric(ranks: usize, contexts: usize) -> Result<Vec<Vec<AnyAdapter>>, AdapterError> {
+        let plan = FaultPlan { as_hardware: true, ..FaultPlan::NONE };
+        let network = |context, bells| {
+            let adapters = fabric::in_context(context, bells)?;
+            Ok(FaultAdapter::job(adapters, 1 + context as u64, plan))
+        };
+        let ranks = hosts::job(&hosts::plan(ranks, |rank| rank % 2), contexts, network)?;
         Ok(ranks.into_iter().map(|rank| rank.into_iter().map(AnyAdapter::from).collect()).collect())
     }
 

@@ -209,6 +209,16 @@ impl HostsAdapter {
         }
     }
 
+    /// Ends registrations.
+    fn end(&mut self, Keys { here, there }: Keys) {
+        if let Some(key) = here {
+            self.local.deregister(key);
+        }
+        if let Some(key) = there {
+            self.network.deregister(key);
+        }
+    }
+
     /// An error of the local adapter, with the numbers of the job (HA2).
     #[cold]
     fn globally(&self, error: AdapterError) -> AdapterError {
@@ -257,7 +267,8 @@ unsafe impl Adapter for HostsAdapter {
     fn caps(&self, target: TaskId) -> Caps {
         match self.table.local_place(target) {
             Some(place) => self.local.caps(place),
-            None => self.network.caps(target),
+            // Tasks of one host carry out atomic operations in another way (A13).
+            None => Caps { atomics: false, ..self.network.caps(target) },
         }
     }
 
@@ -310,7 +321,8 @@ unsafe impl Adapter for HostsAdapter {
         self.local.while_waiting();
     }
 
-    /// With the adapters that reach its users. Memory that is written is registered with the local one only.
+    /// With the adapters that reach its users. Memory that is written is registered with the network only if that writes
+    /// it, and then with both or none: so whoever has a key, whose parts only the adapters know, can use it.
     fn register(
         &mut self,
         memory: Registered,
@@ -318,27 +330,30 @@ unsafe impl Adapter for HostsAdapter {
     ) -> Result<Option<RemoteKey>, AdapterError> {
         let place = user.map(|user| self.table.local_place(user));
         let for_network = match (&memory, place) {
-            (Registered::Constant(memory), None | Some(None)) => Some(*memory),
-            _ => None,
+            (_, Some(Some(_))) => None,
+            (Registered::Constant(memory), _) => Some(Registered::Constant(*memory)),
+            // SAFETY: RG1 of the registry: each adapter writes what its tasks put, until the one registration ends.
+            (Registered::Writable(memory), _) => (self.network.caps(self.me.task).puts)
+                .then(|| Registered::Writable(unsafe { memory.second_hold() })),
         };
         // What one of them refuses is accessed over frames.
         let here = match place {
             Some(None) => None,
             _ => self.local.register(memory, place.flatten()).ok().flatten(),
         };
-        let register = |memory| self.network.register(Registered::Constant(memory), user).ok();
+        let is_needed = matches!(&for_network, Some(Registered::Writable(_)));
+        let register = |memory| self.network.register(memory, user).ok();
         let there = for_network.and_then(register).flatten();
-        Ok(Keys { here, there }.joined())
+        let keys = Keys { here, there };
+        let joined = keys.joined().filter(|_| !is_needed || keys.there.is_some());
+        if joined.is_none() {
+            self.end(keys);
+        }
+        Ok(joined)
     }
 
     fn deregister(&mut self, key: RemoteKey) {
-        let Keys { here, there } = Keys::of(key);
-        if let Some(key) = here {
-            self.local.deregister(key);
-        }
-        if let Some(key) = there {
-            self.network.deregister(key);
-        }
+        self.end(Keys::of(key));
     }
 
     fn start(

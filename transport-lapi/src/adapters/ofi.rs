@@ -1,5 +1,5 @@
-//! The adapter of networks between hosts, by libfabric: reliable datagrams (FI_EP_RDM) with messages, and reads of other
-//! tasks' memory (fi_read) where the provider has them.
+//! The adapter of networks between hosts, by libfabric: reliable datagrams (FI_EP_RDM) with messages, and accesses to other
+//! tasks' memory (fi_read, fi_write) where the provider has them.
 //!
 //! Frames travel in packets. A frame to a peer to whom nothing is on its way goes at once, in a packet of its own. A frame
 //! that finds a packet on its way, or one that was sent since the last poll, is added to a packet that waits: it goes when
@@ -10,7 +10,7 @@
 //!  library    loads libfabric           bindings   its structures         choice   provider and domain
 //!  fabric     a process's access        endpoint   its objects, safe      memory   buffers, registrations
 //!  packet     the codec                 peer       numbers, waiting packets
-//!  reads      unfinished reads          state      what is done under the lock
+//!  accesses   reads, writes, flushes    state      what is done under the lock
 //!  service    progress while the program computes, and sleep              losses   who is gone
 //!  contacts   who cannot be reached
 //!  bare       a provider without the adapter, for measurements
@@ -21,16 +21,18 @@
 //! - OA2: a packet is delivered only if its token proves that its sender knows the secret of the job, and if its number
 //!   is the next one of its origin. All others are counted and dropped. So frames arrive once and in order (A1), and a
 //!   stranger can neither add a frame nor end the job.
-//! - OA3: bodies are copied into packets inside the call. Memory of the program is written by the provider while a read
-//!   lasts; if its target is lost, the endpoint that reads is closed, and other reads are refused (A9, A10). Memory that
-//!   is registered is read by the provider, for whoever knows a key that nobody guesses. A read that is on its way when
-//!   the registration ends goes on, as reads by the kernel do on one host; `detach` ends it by closing the endpoint (A8).
+//! - OA3: bodies are copied into packets inside the call. Memory of the program is accessed by the provider while a read
+//!   or a write lasts; if its target is lost, the endpoint for them is closed, and others are refused (A9, A10). Memory
+//!   that is registered is read by the provider, and written if it is registered for that, for whoever knows a key that
+//!   nobody guesses. A read that is on its way when the registration ends goes on, as reads by the kernel do on one host;
+//!   `detach` ends it by closing the endpoint (A8).
 //! - OA4: what was taken is sent by the service thread if its owner does not poll (A4), and before `detach` answers
 //!   `true`, unless that takes longer than five seconds; if the adapter is dropped, by the dropping thread, for at most
 //!   five seconds, and afterwards by a thread of its own.
 //! - OA5: nothing more is taken for a lost task ([`Post::Full`], so that the caller learns of the loss), and what waits
 //!   for it is dropped (A10). A peer whose connection fails counts as lost.
 
+mod accesses;
 mod bare;
 #[expect(non_camel_case_types, dead_code, reason = "generated from headers of C")]
 mod bindings;
@@ -44,7 +46,6 @@ mod memory;
 mod object;
 mod packet;
 mod peer;
-mod reads;
 mod service;
 mod state;
 
@@ -61,11 +62,11 @@ use crate::adapter::{
 use crate::adapters::hosts::table::SECRET_BYTES;
 use crate::adapters::noted_bell::{NotedBell, Notes};
 use crate::memory::body::Piece;
-use crate::memory::region::RemoteKey;
+use crate::memory::region::{RemoteKey, RemoteRegion};
 use crate::platform::fork::ProcessMark;
 
+use accesses::{Kind, Place};
 use losses::OfiLosses;
-use reads::Place;
 use service::{Served, Service, Signals};
 use state::State;
 
@@ -210,18 +211,21 @@ unsafe impl Adapter for OfiAdapter {
         delivered
     }
 
-    /// Memory that is written is not read by the network: it would not see what the dispatcher stores as a whole.
     fn register(
         &mut self,
         memory: Registered,
         _: Option<TaskId>,
     ) -> Result<Option<RemoteKey>, AdapterError> {
-        let Registered::Constant(memory) = memory else { return Ok(None) };
+        let (memory, is_writable) = match memory {
+            Registered::Constant(memory) => (memory, false),
+            Registered::Writable(memory) if self.caps.puts => (memory.to_read(), true),
+            Registered::Writable(_) => return Ok(None),
+        };
         if self.caps.gets.is_none() || memory.is_empty() {
             return Ok(None);
         }
         let mut state = self.shared.state.lock();
-        let place = state.expose(memory);
+        let place = state.expose(memory, is_writable);
         self.shared.signals.set_work(state.work());
         Ok(place.map(Place::to_key))
     }
@@ -238,22 +242,27 @@ unsafe impl Adapter for OfiAdapter {
         operation: OneSided<'_>,
         ticket: Ticket,
     ) -> Result<Transfer, AdapterError> {
-        let OneSided::Get { remote, offset, into } = operation else {
-            return Err(operation.unsupported(target));
-        };
         if self.shared.losses.is_lost(target) {
             return Err(AdapterError::PeerLost { task: target });
         }
-        let Some(place) = Place::of_key(remote.direct) else {
-            let reason = io::ErrorKind::InvalidInput.into();
-            return Err(AdapterError::AccessFailed { target, len: into.len(), reason });
+        let (place, kind) = match operation {
+            OneSided::Get { remote, offset, into } => {
+                // SAFETY: OA3: the destination is written only until the event is reported, or no more after `detach`.
+                let into = unsafe { into.hold() };
+                (place_of(remote, offset), Kind::Read(into))
+            }
+            OneSided::Put { remote, offset, from } if self.caps.puts => {
+                (place_of(remote, offset), Kind::write(from))
+            }
+            OneSided::Flush if self.caps.puts => (Some(Place::NONE), Kind::Flush),
+            operation => return Err(operation.unsupported(target)),
         };
-        // What a peer claims may wrap, and then names none of its memory.
-        let place = Place { start: place.start.wrapping_add(offset), ..place };
-        // SAFETY: OA3: the destination is written only until the event is reported, or no more after `detach`.
-        let into = unsafe { into.hold() };
+        let Some(place) = place else {
+            let reason = io::ErrorKind::InvalidInput.into();
+            return Err(AdapterError::AccessFailed { target, len: kind.len(), reason });
+        };
         let mut state = self.shared.state.lock();
-        state.read(target, place, into, ticket)?;
+        state.access(target, place, kind, ticket)?;
         self.shared.signals.set_work(state.work());
         Ok(Transfer::Started)
     }
@@ -267,6 +276,12 @@ unsafe impl Adapter for OfiAdapter {
     fn stats(&self) -> Option<Stats> {
         Some(self.shared.state.lock().stats())
     }
+}
+
+/// The place that a task claims; `None` for what is none. What it claims may wrap, and then names none of its memory.
+fn place_of(remote: &RemoteRegion, offset: u64) -> Option<Place> {
+    let place = Place::of_key(remote.direct)?;
+    Some(Place { start: place.start.wrapping_add(offset), ..place })
 }
 
 impl Drop for OfiAdapter {

@@ -3,9 +3,10 @@
 //! atomic operations that the target carries out, which is asked for them by packets.
 //!
 //! Each of them is an [`Access`]. One for the adapter waits in the send queue of its target, like a message, until the
-//! adapter has room; so they start in the order of the calls. A put that counts somewhere when it is in place is
-//! followed by a flush. A put that the adapter refuses goes over frames, and the target reports what is wrong. An atomic operation that
-//! it refuses fails, since the target would carry it out in another way (A13 of [`crate::adapter`]).
+//! adapter has room; so they start in the order of the calls. A put that something follows when it is in place is
+//! followed by a flush. A put that the adapter refuses goes over frames, and the target reports what is wrong, unless its
+//! caller is told of all that happens to it. An atomic operation that it refuses fails, since the target would carry it
+//! out in another way (A13 of [`crate::adapter`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -35,8 +36,16 @@ pub(crate) struct Access<S> {
 enum Kind<S> {
     Put(PutAccess<S>),
     Atomic(AtomicAccess<S>),
-    /// What is counted when the puts before it are in place; `None` for a flush of a fence.
-    Flush(Option<RemoteCounters>),
+    /// What follows when the puts before it are in place; `None` for a flush of a fence.
+    Flush(Option<Placed<S>>),
+}
+
+/// What follows when the bytes of a put are in place.
+pub(crate) enum Placed<S> {
+    /// Counters count it, if there are any.
+    Count(RemoteCounters),
+    /// This, which is also told if the bytes will never be there.
+    Then(Next<S>),
 }
 
 /// A put of the adapter.
@@ -46,8 +55,7 @@ pub(crate) struct PutAccess<S> {
     pub from: Source,
     /// What follows when the source is read no more.
     pub next: Next<S>,
-    /// What is counted when the bytes are in place.
-    pub counters: RemoteCounters,
+    pub placed: Placed<S>,
 }
 
 /// An atomic operation.
@@ -94,8 +102,8 @@ impl<S> Outbox<S> {
     }
 
     /// Queues a flush of the puts to `target` that were queued before; see [`Kind::Flush`].
-    pub(crate) fn queue_flush(&mut self, target: TaskId, counters: Option<RemoteCounters>) {
-        self.queue_access(target, Kind::Flush(counters));
+    pub(crate) fn queue_flush(&mut self, target: TaskId, placed: Option<Placed<S>>) {
+        self.queue_access(target, Kind::Flush(placed));
     }
 
     fn queue_access(&mut self, target: TaskId, kind: Kind<S>) {
@@ -108,9 +116,16 @@ impl<S> Outbox<S> {
         self.accesses.insert(Access { target, is_requested, closed, kind })
     }
 
-    /// Asks the target for a put that the adapter has refused.
-    fn request_put(&mut self, target: TaskId, put: PutAccess<S>) {
-        let PutAccess { remote, offset, from, next, counters } = put;
+    /// Asks the target for a put that the adapter has refused, or tells the caller.
+    fn put_refused(&mut self, target: TaskId, put: PutAccess<S>, error: AdapterError) {
+        let PutAccess { remote, offset, from, next, placed } = put;
+        let counters = match placed {
+            Placed::Count(counters) => counters,
+            Placed::Then(then) => {
+                self.follow(next);
+                return self.fail(then, error.into());
+            }
+        };
         let header = Request::Put { key: remote.key, offset }.encode();
         let message = Message::new(OWN, header.bytes(), from);
         let number = self.messages.insert(Message { next, counters, ..message });
@@ -160,21 +175,22 @@ impl<S> Outbox<S> {
             return self.give_up(target, kind, LapiError::TgtPurged { target }, true);
         }
         match (kind, outcome) {
-            (Kind::Put(PutAccess { next, counters, .. }), Ok(_)) => {
+            (Kind::Put(PutAccess { next, placed, .. }), Ok(_)) => {
                 self.follow(next);
-                if !counters.is_none() {
-                    self.queue_flush(target, Some(counters));
+                if !matches!(&placed, Placed::Count(counters) if counters.is_none()) {
+                    self.queue_flush(target, Some(placed));
                 }
             }
             (Kind::Atomic(AtomicAccess { prev, next, .. }), Ok(result)) => {
                 self.modified(target, prev, next, result);
             }
-            (Kind::Flush(Some(counters)), Ok(_)) => self.stored(target, counters),
+            (Kind::Flush(Some(Placed::Count(counters))), Ok(_)) => self.stored(target, counters),
+            (Kind::Flush(Some(Placed::Then(next))), Ok(_)) => self.follow(next),
             (Kind::Flush(None), Ok(_)) => {
                 send_queue.flushes = send_queue.flushes.saturating_sub(1);
             }
-            (Kind::Put(put), Err(AdapterError::AccessFailed { .. })) => {
-                self.request_put(target, put);
+            (Kind::Put(put), Err(error @ AdapterError::AccessFailed { .. })) => {
+                self.put_refused(target, put, error);
             }
             (kind, Err(error)) => match self.check_lost(target) {
                 Err(lost) => self.give_up(target, kind, lost, true),
@@ -207,6 +223,11 @@ impl<S> Outbox<S> {
     fn give_up(&mut self, target: TaskId, kind: Kind<S>, error: LapiError, is_gone: bool) {
         match kind {
             Kind::Atomic(AtomicAccess { next, .. }) => return self.fail(next, error),
+            Kind::Put(PutAccess { next, placed: Placed::Then(then), .. }) => {
+                self.follow(next);
+                return self.fail(then, error);
+            }
+            Kind::Flush(Some(Placed::Then(then))) => return self.fail(then, error),
             Kind::Put(PutAccess { next, .. }) => self.follow(next),
             Kind::Flush(None) if !is_gone => {
                 let flushes = &mut self.send_queues[target].flushes;

@@ -32,9 +32,9 @@ impl Memory {
         Self { regions: Vec::new(), detached: vec![false; num_tasks], keys: Numbers(7) }
     }
 
-    /// Adds a region under a key of any length from 9 bytes on.
+    /// Adds a region under a key of any length from 9 bytes on that leaves room for the key of a host.
     pub fn register(&mut self, owner: TaskId, bytes: Registered) -> RemoteKey {
-        let len = 9 + self.keys.below(RemoteKey::MOST - 8);
+        let len = 9 + self.keys.below(RemoteKey::MOST - 17);
         let key = RemoteKey::new(&self.keys.bytes(len));
         self.regions.push(Region { owner, key, bytes });
         key

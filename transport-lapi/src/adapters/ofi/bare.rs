@@ -83,7 +83,7 @@ impl Bare {
             Completion::Received(buffer, len) => came.push_back((buffer, len)),
             Completion::NotSent(_) | Completion::NotReceived(_) => *is_broken = true,
             // Nothing is read.
-            Completion::Read(_) | Completion::NotRead(_) => {}
+            Completion::Accessed(_) | Completion::NotAccessed(_) => {}
         });
     }
 }

@@ -4,12 +4,12 @@
 //! ```text
 //! OPAQUE="fi_ops_tagged fi_ops_atomic fi_ops_collective fi_mr_attr fi_eq_attr fi_wait_attr fi_cntr_attr fi_poll_attr
 //!   fi_atomic_attr fi_collective_attr fi_av_set_attr fid_eq fid_wait fid_pep fid_cntr fid_poll fid_stx fid_av_set fid_mc
-//!   fid_nic iovec fi_msg fi_msg_rma"
+//!   fid_nic fi_msg"
 //! TYPES="fi_info fid_fabric fid_domain fid_ep fid_av fid_cq fid_mr fi_cq_attr fi_av_attr fi_cq_msg_entry fi_cq_err_entry
 //!   fi_context2"
 //! for header in fabric fi_domain fi_endpoint fi_cm fi_rma; do echo "#include <rdma/$header.h>"; done >fabric.h
 //! bindgen fabric.h $(printf " --opaque-type %s" $OPAQUE) $(printf " --allowlist-type %s" $TYPES) --allowlist-var \
-//!   "FI_(MSG|RMA|SEND|RECV|READ|WRITE|REMOTE_READ|REMOTE_WRITE|CONTEXT|CONTEXT2|ORDER_SAS|MR_(LOCAL|VIRT_ADDR|ALLOCATED|PROV_KEY))" \
+//!   "FI_(MSG|RMA|SEND|RECV|READ|WRITE|REMOTE_READ|REMOTE_WRITE|DELIVERY_COMPLETE|CONTEXT|CONTEXT2|ORDER_SAS|MR_(LOCAL|VIRT_ADDR|ALLOCATED|PROV_KEY))" \
 //!   --blocklist-type "fi_datatype|fi_op|fi_collective_op" --raw-line "type fi_datatype = u32;" \
 //!   --raw-line "type fi_op = u32;" --raw-line "type fi_collective_op = u32;" --no-doc-comments \
 //!   --default-enum-style consts --no-prepend-enum-name --no-derive-debug --use-core --rust-target 1.85 \
@@ -36,6 +36,7 @@ pub const FI_RECV: u32 = 1024;
 pub const FI_SEND: u32 = 2048;
 pub const FI_REMOTE_READ: u32 = 4096;
 pub const FI_REMOTE_WRITE: u32 = 8192;
+pub const FI_DELIVERY_COMPLETE: u32 = 268435456;
 pub const FI_MR_LOCAL: u32 = 4;
 pub const FI_MR_VIRT_ADDR: u32 = 16;
 pub const FI_MR_ALLOCATED: u32 = 32;
@@ -44,15 +45,17 @@ pub const FI_ORDER_SAS: u32 = 256;
 pub const FI_CONTEXT: u64 = 576460752303423488;
 pub const FI_CONTEXT2: u64 = 4503599627370496;
 #[repr(C)]
-#[repr(align(8))]
 #[derive(Copy, Clone)]
 pub struct iovec {
-    pub _bindgen_opaque_blob: __BindgenOpaqueArray8<[u8; 16usize]>,
+    pub iov_base: *mut ::core::ffi::c_void,
+    pub iov_len: usize,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of iovec"][::core::mem::size_of::<iovec>() - 16usize];
     ["Alignment of iovec"][::core::mem::align_of::<iovec>() - 8usize];
+    ["Offset of field: iovec::iov_base"][::core::mem::offset_of!(iovec, iov_base) - 0usize];
+    ["Offset of field: iovec::iov_len"][::core::mem::offset_of!(iovec, iov_len) - 8usize];
 };
 pub type fid_t = *mut fid;
 pub type fi_addr_t = u64;
@@ -1507,15 +1510,48 @@ const _: () = {
     ["Offset of field: fi_ops_cm::join"][::core::mem::offset_of!(fi_ops_cm, join) - 72usize];
 };
 #[repr(C)]
-#[repr(align(8))]
+#[derive(Copy, Clone)]
+pub struct fi_rma_iov {
+    pub addr: u64,
+    pub len: usize,
+    pub key: u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of fi_rma_iov"][::core::mem::size_of::<fi_rma_iov>() - 24usize];
+    ["Alignment of fi_rma_iov"][::core::mem::align_of::<fi_rma_iov>() - 8usize];
+    ["Offset of field: fi_rma_iov::addr"][::core::mem::offset_of!(fi_rma_iov, addr) - 0usize];
+    ["Offset of field: fi_rma_iov::len"][::core::mem::offset_of!(fi_rma_iov, len) - 8usize];
+    ["Offset of field: fi_rma_iov::key"][::core::mem::offset_of!(fi_rma_iov, key) - 16usize];
+};
+#[repr(C)]
 #[derive(Copy, Clone)]
 pub struct fi_msg_rma {
-    pub _bindgen_opaque_blob: __BindgenOpaqueArray8<[u8; 64usize]>,
+    pub msg_iov: *const iovec,
+    pub desc: *mut *mut ::core::ffi::c_void,
+    pub iov_count: usize,
+    pub addr: fi_addr_t,
+    pub rma_iov: *const fi_rma_iov,
+    pub rma_iov_count: usize,
+    pub context: *mut ::core::ffi::c_void,
+    pub data: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of fi_msg_rma"][::core::mem::size_of::<fi_msg_rma>() - 64usize];
     ["Alignment of fi_msg_rma"][::core::mem::align_of::<fi_msg_rma>() - 8usize];
+    ["Offset of field: fi_msg_rma::msg_iov"][::core::mem::offset_of!(fi_msg_rma, msg_iov) - 0usize];
+    ["Offset of field: fi_msg_rma::desc"][::core::mem::offset_of!(fi_msg_rma, desc) - 8usize];
+    ["Offset of field: fi_msg_rma::iov_count"]
+        [::core::mem::offset_of!(fi_msg_rma, iov_count) - 16usize];
+    ["Offset of field: fi_msg_rma::addr"][::core::mem::offset_of!(fi_msg_rma, addr) - 24usize];
+    ["Offset of field: fi_msg_rma::rma_iov"]
+        [::core::mem::offset_of!(fi_msg_rma, rma_iov) - 32usize];
+    ["Offset of field: fi_msg_rma::rma_iov_count"]
+        [::core::mem::offset_of!(fi_msg_rma, rma_iov_count) - 40usize];
+    ["Offset of field: fi_msg_rma::context"]
+        [::core::mem::offset_of!(fi_msg_rma, context) - 48usize];
+    ["Offset of field: fi_msg_rma::data"][::core::mem::offset_of!(fi_msg_rma, data) - 56usize];
 };
 #[repr(C)]
 #[derive(Copy, Clone)]

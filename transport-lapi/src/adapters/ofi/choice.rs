@@ -62,8 +62,10 @@ pub(super) struct Offer {
     pub(super) is_loopback: bool,
     /// Whether the address is one of IPv6.
     pub(super) is_ipv6: bool,
-    /// Whether it reads and writes memory of other tasks (FI_RMA).
+    /// Whether it reads memory of other tasks (FI_RMA).
     pub(super) has_rma: bool,
+    /// Whether its writes end when the bytes are in place (FI_DELIVERY_COMPLETE).
+    pub(super) has_writes: bool,
 }
 
 impl Offer {
@@ -159,7 +161,8 @@ mod tests {
     fn offer(provider: &str, domain: &str) -> Offer {
         let (provider, domain) = (provider.to_owned(), domain.to_owned());
         let (is_loopback, is_ipv6) = (domain == "lo", domain.ends_with('6'));
-        Offer { is_loopback, is_ipv6, has_rma: false, provider, domain }
+        let (has_rma, has_writes) = (false, false);
+        Offer { is_loopback, is_ipv6, has_rma, has_writes, provider, domain }
     }
 
     fn named(provider: &str, domain: Option<&str>) -> FabricChoice {

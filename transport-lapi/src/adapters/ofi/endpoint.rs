@@ -1,5 +1,5 @@
 //! What a context has of libfabric: a domain with an endpoint, its addresses, its queue of completions and its packet
-//! buffers. A second endpoint, which is opened when something is to be read from another task's memory, does that alone.
+//! buffers. A second endpoint, which is opened when another task's memory is to be accessed, does that alone.
 //!
 //! - OE1: an object is closed once, after all that were made from it, and its pointers are used only before that. The
 //!   tables behind an object are valid as long as it is. Entries that the provider lacks answer -FI_ENOSYS themselves.
@@ -7,9 +7,9 @@
 //! - OE3: a buffer belongs to the provider from the call that posts it until its completion is read, or the endpoint is
 //!   closed; meanwhile nobody else touches it. The buffers and their contexts stay where they are, and are freed after
 //!   the endpoint was closed.
-//! - OE4: memory of the program that is registered is read until the registration is closed. The destination of a read
-//!   is written until its completion is read or the second endpoint is closed, which ends all reads, also those from
-//!   peers that are gone.
+//! - OE4: memory of the program that is registered is read, and written if it is registered for that, until the
+//!   registration is closed. The destination of a read is written, and the source of a write is read, until its completion
+//!   is read or the second endpoint is closed, which ends all accesses, also those to peers that are gone.
 
 #![expect(unsafe_code, reason = "a library of C is called")]
 
@@ -23,11 +23,11 @@ use super::MAX_BODY;
 use super::bindings::*;
 use super::contacts::socket_address;
 use super::fabric::Fabric;
-use super::memory::{Buffers, Exposed, Landings};
+use super::memory::{Buffers, Exposed, Spans};
 use super::object::{Object, call};
 use crate::adapter::{AdapterError, Caps};
 use crate::adapters::hosts::table::MAX_ADDRESS;
-use crate::memory::region::{RecvPart, SendRegion};
+use crate::memory::region::SendRegion;
 
 /// Length of a packet buffer, in bytes: a frame with the largest head and body fits.
 pub(super) const PACKET: usize = MAX_BODY + 1024;
@@ -37,8 +37,8 @@ pub(super) const FULL: usize = 64 << 10;
 const RECEIVES: usize = 32;
 /// Buffers for packets to all peers.
 pub(super) const SENDS: usize = 32;
-/// Reads of other tasks' memory that the provider has at a time.
-pub(super) const READS: usize = 64;
+/// Pieces of accesses to other tasks' memory that the provider has at a time.
+pub(super) const PIECES: usize = 64;
 /// Completions that are read at once.
 pub(super) const BATCH: usize = 16;
 
@@ -61,13 +61,13 @@ pub(super) enum Completion {
     NotSent(usize),
     /// Nothing has come into this buffer.
     NotReceived(usize),
-    /// The read with this number has ended.
-    Read(usize),
+    /// The piece of an access with this number has ended.
+    Accessed(usize),
     /// It has failed.
-    NotRead(usize),
+    NotAccessed(usize),
 }
 
-/// Result of [`OfiEndpoint::send`], [`OfiEndpoint::inject`] and [`OfiEndpoint::read`].
+/// Result of [`OfiEndpoint::send`], [`OfiEndpoint::inject`] and [`OfiEndpoint::access`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Offered {
     /// The provider has taken it.
@@ -78,20 +78,37 @@ pub(super) enum Offered {
     Refused,
 }
 
+/// Memory of this task in a piece of an access.
+#[derive(Clone, Copy)]
+pub(super) enum Span {
+    /// So many bytes from here on are filled.
+    Into(*mut u8, usize),
+    /// So many bytes from here on are stored.
+    From(*const u8, usize),
+}
+
+impl Span {
+    pub(super) fn len(&self) -> usize {
+        match *self {
+            Self::Into(_, len) | Self::From(_, len) => len,
+        }
+    }
+}
+
 /// One context's endpoint of a network (fi_endpoint), with all that belongs to it.
 pub struct OfiEndpoint {
     // In the order of their ends (OE1, OE3).
     /// `None` once it was closed.
     endpoint: Option<Object<fid_ep>>,
-    reader: Option<Object<fid_ep>>,
-    /// Whether the reader was closed.
-    reads_no_more: bool,
+    accessor: Option<Object<fid_ep>>,
+    /// Whether that was closed.
+    accesses_no_more: bool,
     addresses: Object<fid_av>,
     completions: Object<fid_cq>,
     received: Buffers,
     sent: Buffers,
     exposed: Exposed,
-    landings: Landings,
+    spans: Spans,
     domain: Object<fid_domain>,
     fabric: Arc<Fabric>,
     own: Vec<u8>,
@@ -137,14 +154,14 @@ impl OfiEndpoint {
             let sent = Buffers::registered(SENDS, fabric, &domain, FI_SEND, 2)?;
             let mut made = Self {
                 endpoint: Some(endpoint),
-                reader: None,
-                reads_no_more: false,
+                accessor: None,
+                accesses_no_more: false,
                 addresses,
                 completions,
                 received,
                 sent,
                 exposed: Exposed::new(),
-                landings: Landings::new(READS),
+                spans: Spans::new(PIECES),
                 domain,
                 fabric: Arc::clone(fabric),
                 own,
@@ -299,8 +316,8 @@ impl OfiEndpoint {
                 done(self, Completion::Sent(buffer));
             } else if let Some(buffer) = self.received.contexts.number(context) {
                 done(self, Completion::Received(buffer, entry.len));
-            } else if let Some(number) = self.landings.contexts.number(context) {
-                done(self, Completion::Read(number));
+            } else if let Some(number) = self.spans.contexts.number(context) {
+                done(self, Completion::Accessed(number));
             }
         }
         count
@@ -320,78 +337,103 @@ impl OfiEndpoint {
         if let Some(buffer) = self.sent.contexts.number(context) {
             return Some(Completion::NotSent(buffer));
         }
-        if let Some(number) = self.landings.contexts.number(context) {
-            return Some(Completion::NotRead(number));
+        if let Some(number) = self.spans.contexts.number(context) {
+            return Some(Completion::NotAccessed(number));
         }
         let buffer = self.received.contexts.number(context)?;
         // Too long a message, of a stranger, or one whose connection broke.
         Some(Completion::NotReceived(buffer))
     }
 
-    /// Lets other tasks read memory of the program, until [`OfiEndpoint::hide`]: see [`Exposed::add`].
-    pub(super) fn expose(&mut self, memory: SendRegion, wanted: u64) -> Option<(u64, u64)> {
+    /// Lets other tasks read memory of the program, and write it if that is asked for, until [`OfiEndpoint::hide`]: see
+    /// [`Exposed::add`].
+    pub(super) fn expose(
+        &mut self,
+        (memory, is_writable): (SendRegion, bool),
+        wanted: u64,
+    ) -> Option<(u64, u64)> {
         // SAFETY: OE1, OE2; OE4: the owner of the memory keeps it until then.
-        unsafe { self.exposed.add(&self.fabric, &self.domain, memory, wanted) }
+        unsafe { self.exposed.add(&self.fabric, &self.domain, (memory, is_writable), wanted) }
     }
 
     pub(super) fn hide(&mut self, key: u64) {
         self.exposed.remove(key);
     }
 
-    /// Whether other tasks may read memory of the program.
+    /// Whether other tasks may access memory of the program.
     pub(super) fn exposes(&self) -> bool {
         !self.exposed.is_empty()
     }
 
-    /// Offers to read memory of a task, `place` of its provider's key (fi_read). Its completion has this number, which
-    /// no other read has meanwhile; the caller keeps `into` until [`OfiEndpoint::has_read`].
-    pub(super) fn read(
+    /// Offers to read memory of a task, `place` of its provider's key (fi_read), or to write it (fi_writemsg), so that
+    /// the bytes are in place when that completes. The completion has this number, which no other access has meanwhile; the caller keeps `span` until [`OfiEndpoint::has_accessed`].
+    pub(super) fn access(
         &mut self,
         number: usize,
         to: u64,
         (key, place): (u64, u64),
-        into: &RecvPart<'_>,
+        span: Span,
     ) -> Offered {
-        if self.reads_no_more {
+        if self.accesses_no_more {
             return Offered::Refused;
         }
-        let Self { fabric, domain, completions, addresses, reader, landings, .. } = self;
-        if reader.is_none() {
+        let Self { fabric, domain, completions, addresses, accessor, spans, .. } = self;
+        if accessor.is_none() {
             // SAFETY: OE1, OE2.
-            *reader = unsafe { connected(fabric, domain, completions, addresses) }.ok();
+            *accessor = unsafe { connected(fabric, domain, completions, addresses) }.ok();
         }
-        let &mut Some(Object(ep)) = reader else { return Offered::Refused };
-        // SAFETY: OE1, OE2; OE4: the caller keeps the destination.
+        let &mut Some(Object(ep)) = accessor else { return Offered::Refused };
+        // SAFETY: OE1, OE2; OE4: the caller keeps the memory.
         let answer = unsafe {
-            let Some(descriptor) = landings.open(number, fabric, domain, into) else {
+            let Some(descriptor) = spans.open(number, fabric, domain, span) else {
                 return Offered::Refused;
             };
-            let (start, len) = (into.as_mut_ptr().cast(), into.len());
-            let context = landings.contexts.of(number);
-            call!(ep, rma.read(ep, start, len, descriptor, to, place, key, context))
+            let context = spans.contexts.of(number);
+            match span {
+                Span::Into(start, len) => {
+                    call!(ep, rma.read(ep, start.cast(), len, descriptor, to, place, key, context))
+                }
+                Span::From(start, len) => {
+                    let mut descriptor = descriptor;
+                    let from = iovec { iov_base: start.cast_mut().cast(), iov_len: len };
+                    let into = fi_rma_iov { addr: place, len, key };
+                    let write = fi_msg_rma {
+                        msg_iov: &from,
+                        desc: &mut descriptor,
+                        iov_count: 1,
+                        addr: to,
+                        rma_iov: &into,
+                        rma_iov_count: 1,
+                        context,
+                        data: 0,
+                    };
+                    // Some providers forget the flags that an endpoint was opened with.
+                    call!(ep, rma.writemsg(ep, &write, u64::from(FI_DELIVERY_COMPLETE)))
+                }
+            }
         };
         let offered = offered(answer);
         if offered != Offered::Taken {
-            landings.close(number);
+            spans.close(number);
         }
         offered
     }
 
-    /// Its destination is written no more.
-    pub(super) fn has_read(&mut self, number: usize) {
-        self.landings.close(number);
+    /// Its memory of this task is accessed no more.
+    pub(super) fn has_accessed(&mut self, number: usize) {
+        self.spans.close(number);
     }
 
-    /// Ends all reads of other tasks' memory (OE4), and refuses later ones. Completions of theirs may still be read.
-    pub(super) fn end_reads(&mut self) {
-        self.reader = None;
-        self.reads_no_more = true;
+    /// Ends all accesses to other tasks' memory (OE4), and refuses later ones. Completions of theirs may still be read.
+    pub(super) fn end_accesses(&mut self) {
+        self.accessor = None;
+        self.accesses_no_more = true;
     }
 
     /// Ends all that other tasks do with memory of the program (OE4). Nothing is sent or received any more.
     pub(super) fn close(&mut self) {
         self.endpoint = None;
-        self.reader = None;
+        self.accessor = None;
     }
 
     /// Whether it was not closed.

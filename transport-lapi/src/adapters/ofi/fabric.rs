@@ -8,12 +8,12 @@ use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
 use std::sync::Arc;
 
+use super::accesses::PIECE;
 use super::bindings::*;
 use super::choice::{self, FabricChoice, Offer};
 use super::endpoint::OfiEndpoint;
 use super::library::Library;
 use super::object::close;
-use super::reads::PIECE;
 use super::{MAX_BODY, MAX_HEAD, THIRD};
 use crate::adapter::{AdapterError, Caps, Pieces};
 use crate::adapters::hosts::network::network;
@@ -59,17 +59,22 @@ impl Fabric {
     pub fn open(choice: &FabricChoice) -> Result<Arc<Self>, AdapterError> {
         let no_fabric = |reason| AdapterError::NoFabric { reason };
         let library = Library::get().map_err(no_fabric)?;
-        let lists = [FI_MSG | FI_RMA | FI_READ | FI_REMOTE_READ, FI_MSG]
-            .map(|caps| offers(library, caps | FI_SEND | FI_RECV));
-        let [with_rma, without] = lists.map(|list| list.map_err(no_fabric));
-        let (with_rma, without) = (with_rma?, without?);
-        // SAFETY: OE1: both lists live until the end of this function.
-        let list: Vec<*mut fi_info> = unsafe { chain(&with_rma).chain(chain(&without)) }.collect();
+        let reads = FI_MSG | FI_RMA | FI_READ | FI_REMOTE_READ;
+        let writes = reads | FI_WRITE | FI_REMOTE_WRITE;
+        let lists = [(writes, FI_DELIVERY_COMPLETE), (reads, 0), (FI_MSG, 0)]
+            .map(|(caps, flags)| offers(library, caps | FI_SEND | FI_RECV, flags));
+        let [with_writes, with_reads, without] = lists.map(|list| list.map_err(no_fabric));
+        let lists = [with_writes?, with_reads?, without?];
+        // SAFETY: OE1: the lists live until the end of this function.
+        let list: Vec<*mut fi_info> =
+            lists.iter().flat_map(|list| unsafe { chain(list) }).collect();
         // SAFETY: OE1.
         let offers: Vec<Offer> = list.iter().map(|info| unsafe { describe(*info) }).collect();
         let (index, why) = choice::choose(&offers, choice).map_err(no_fabric)?;
         // SAFETY: OE1; a copy is independent of the list.
         let info = Info(unsafe { (library.dupinfo)(list[index]) });
+        // SAFETY: OE1: nobody else has the description. Messages need not be in place when they have left.
+        unsafe { (*(*info.0).tx_attr).op_flags &= !u64::from(FI_DELIVERY_COMPLETE) };
         let mut fabric = ptr::null_mut();
         // SAFETY: OE1; the attributes belong to `info`.
         let opened =
@@ -90,7 +95,7 @@ impl Fabric {
             pieces: Pieces::new(MAX_BODY as u32, [THIRD; 3]),
             copies_bodies: true,
             gets: offers[index].has_rma.then_some(offers[index].reads()),
-            puts: false,
+            puts: offers[index].has_writes,
             atomics: false,
         };
         Ok(Arc::new(Self { library, info, fabric, caps, explanation }))
@@ -165,8 +170,8 @@ impl Drop for Fabric {
     }
 }
 
-/// What the library offers, with these capabilities, for reliable messages that arrive in the order of sending.
-fn offers(library: &Library, caps: u32) -> Result<Info, String> {
+/// What the library offers, with these capabilities and flags of operations, for reliable messages that arrive in the order of sending.
+fn offers(library: &Library, caps: u32, flags: u32) -> Result<Info, String> {
     // SAFETY: OE1; the library makes the description, and its parts with it.
     let hints = Info(unsafe { (library.dupinfo)(ptr::null()) });
     if hints.0.is_null() {
@@ -181,6 +186,7 @@ fn offers(library: &Library, caps: u32) -> Result<Info, String> {
         (*hints.ep_attr).type_ = FI_EP_RDM;
         (*hints.domain_attr).mr_mode = mr_mode as c_int;
         (*hints.domain_attr).threading = FI_THREAD_DOMAIN;
+        (*hints.tx_attr).op_flags = u64::from(flags);
         (*hints.tx_attr).msg_order = u64::from(FI_ORDER_SAS);
         (*hints.rx_attr).msg_order = u64::from(FI_ORDER_SAS);
     }
@@ -238,5 +244,10 @@ unsafe fn describe(info: *const fi_info) -> Offer {
     // SAFETY: as the caller promises.
     let max_msg_size = unsafe { (*info.ep_attr).max_msg_size };
     let has_rma = info.caps & u64::from(FI_RMA) != 0 && max_msg_size >= PIECE;
-    Offer { provider, domain, is_loopback, is_ipv6, has_rma }
+    // SAFETY: as the caller promises.
+    let flags = unsafe { (*info.tx_attr).op_flags };
+    let are_in_place = flags & u64::from(FI_DELIVERY_COMPLETE) != 0;
+    let writes = u64::from(FI_WRITE | FI_REMOTE_WRITE);
+    let has_writes = has_rma && are_in_place && info.caps & writes == writes;
+    Offer { provider, domain, is_loopback, is_ipv6, has_rma, has_writes }
 }

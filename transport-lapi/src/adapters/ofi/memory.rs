@@ -1,4 +1,4 @@
-//! Memory that libfabric reads and writes: packet buffers, and memory of the program that other tasks read.
+//! Memory that libfabric reads and writes: packet buffers, and memory of the program in accesses of one task to another's.
 //!
 //! Registrations are not kept here for later use: the providers whose registrations cost time keep those themselves
 //! (`FI_MR_CACHE_MAX_COUNT` and `FI_MR_CACHE_MAX_SIZE` limit them), and watch the program's memory
@@ -15,15 +15,15 @@ use std::ptr;
 use rustc_hash::FxHashMap;
 
 use super::bindings::*;
-use super::endpoint::PACKET;
+use super::endpoint::{PACKET, Span};
 use super::fabric::Fabric;
 use super::object::{Object, call};
 use crate::adapter::AdapterError;
-use crate::memory::region::{RecvPart, SendRegion};
+use crate::memory::region::SendRegion;
 
-/// Keys of destinations of reads; lower ones are of packet buffers. Keys of exposed memory are above 2^32 nearly always,
+/// Keys of memory in accesses to other tasks' memory; lower ones are of packet buffers. Keys of exposed memory are above 2^32 nearly always,
 /// and whichever collides is refused.
-const LANDING_KEYS: u64 = 16;
+const SPAN_KEYS: u64 = 16;
 
 /// Registers memory (fi_mr_reg).
 ///
@@ -113,7 +113,7 @@ impl Buffers {
     }
 }
 
-/// Memory of the program that other tasks read (OE4).
+/// Memory of the program that other tasks read or write (OE4).
 pub(super) struct Exposed(FxHashMap<u64, Object<fid_mr>>);
 
 impl Exposed {
@@ -121,7 +121,7 @@ impl Exposed {
         Self(FxHashMap::default())
     }
 
-    /// Lets other tasks read memory, under the wanted key unless the provider chooses one. Returns the key and the
+    /// Lets other tasks read memory, and write it if that is asked for, under the wanted key unless the provider chooses one. Returns the key and the
     /// address from which the provider counts; `None` if it refuses.
     ///
     /// # Safety
@@ -130,13 +130,14 @@ impl Exposed {
         &mut self,
         fabric: &Fabric,
         domain: &Object<fid_domain>,
-        memory: SendRegion,
+        (memory, is_writable): (SendRegion, bool),
         wanted: u64,
     ) -> Option<(u64, u64)> {
         let span = (memory.as_ptr().cast(), memory.len());
+        let access = FI_REMOTE_READ | if is_writable { FI_REMOTE_WRITE } else { 0 };
         // SAFETY: as the caller promises.
         let (registration, key) = unsafe {
-            let registration = register(fabric, domain, span, FI_REMOTE_READ, wanted).ok()?;
+            let registration = register(fabric, domain, span, access, wanted).ok()?;
             let key = (*registration.0).key;
             (registration, key)
         };
@@ -153,19 +154,19 @@ impl Exposed {
     }
 }
 
-/// Where reads of other tasks' memory land, which the provider has to know in some networks.
-pub(super) struct Landings {
+/// Memory of this task in accesses to that of others, which the provider has to know in some networks.
+pub(super) struct Spans {
     pub(super) contexts: Contexts,
     registrations: Box<[Option<Object<fid_mr>>]>,
 }
 
-impl Landings {
+impl Spans {
     pub(super) fn new(count: usize) -> Self {
         let registrations = std::iter::repeat_with(|| None).take(count).collect();
         Self { contexts: Contexts::new(count), registrations }
     }
 
-    /// Tells the provider of the destination of a read, if it wants to know, and returns what the read names it by.
+    /// Tells the provider of the memory of a piece, if it wants to know, and returns what the access names it by.
     ///
     /// # Safety
     /// OE1, OE2 and OE4.
@@ -174,18 +175,22 @@ impl Landings {
         number: usize,
         fabric: &Fabric,
         domain: &Object<fid_domain>,
-        into: &RecvPart<'_>,
+        span: Span,
     ) -> Option<*mut c_void> {
         if fabric.has_mode(FI_MR_LOCAL) {
-            let (span, key) = ((into.as_mut_ptr().cast_const().cast(), into.len()), number as u64);
+            let (start, access) = match span {
+                Span::Into(start, _) => (start.cast_const(), FI_READ),
+                Span::From(start, _) => (start, FI_WRITE),
+            };
+            let (memory, key) = ((start.cast(), span.len()), SPAN_KEYS + number as u64);
             // SAFETY: as the caller promises.
-            let registered = unsafe { register(fabric, domain, span, FI_READ, key + LANDING_KEYS) };
+            let registered = unsafe { register(fabric, domain, memory, access, key) };
             self.registrations[number] = Some(registered.ok()?);
         }
         Some(descriptor(self.registrations[number].as_ref()))
     }
 
-    /// The read has ended.
+    /// The access has ended.
     pub(super) fn close(&mut self, number: usize) {
         self.registrations[number] = None;
     }

@@ -8,12 +8,12 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use super::Peers;
+use super::accesses::{Access, Accesses, Kind, Place};
 use super::contacts::{Contacts, socket_address};
 use super::endpoint::{BATCH, Completion, FULL, Offered, OfiEndpoint};
 use super::losses::OfiLosses;
 use super::packet::{self, HEADER, Header, frame_at, frame_bytes, frame_header};
 use super::peer::{Judgement, Peer, Waiting};
-use super::reads::{Place, Read, Reads};
 use super::service::{Signals, Work};
 use crate::adapter::{
     AdapterError, Doorbell, Endpoint, Events, Frame, Losses, Post, SHORT_HEAD, Stats, TaskId,
@@ -21,7 +21,7 @@ use crate::adapter::{
 };
 use crate::adapters::hosts::table::SECRET_BYTES;
 use crate::memory::body::Piece;
-use crate::memory::region::{ForeignBytes, RecvPart, RecvRegion, SendRegion};
+use crate::memory::region::{ForeignBytes, RecvPart, SendRegion};
 
 /// Most packets that wait for one peer.
 const MOST_WAITING: usize = 4;
@@ -58,7 +58,7 @@ pub(super) struct State {
     /// Rings for the descriptor, since something was completed, after which nothing had come.
     vain: u32,
     stats: Stats,
-    reads: Reads,
+    accesses: Accesses,
     contacts: Contacts,
     /// Number of memory that was registered.
     exposed: u64,
@@ -101,7 +101,7 @@ impl State {
             losses_seen: 0,
             vain: 0,
             stats: Stats::default(),
-            reads: Reads::default(),
+            accesses: Accesses::default(),
             exposed: 0,
             hidden: None,
         }
@@ -118,7 +118,7 @@ impl State {
         let losses = self.losses.count();
         self.progress();
         self.send_waiting();
-        let has_come = !self.inbox.is_empty() || self.reads.has_ended();
+        let has_come = !self.inbox.is_empty() || self.accesses.has_ended();
         self.forgets_refusals() || has_come || self.losses.count() != losses
     }
 
@@ -301,17 +301,17 @@ impl State {
 
     #[cold]
     fn drop_for_lost(&mut self) {
-        let Self { peers, endpoint, losses, reads, .. } = self;
+        let Self { peers, endpoint, losses, accesses, .. } = self;
         for (_, peer) in peers.iter_mut().filter(|(task, _)| losses.is_lost(**task)) {
             for Waiting { buffer, .. } in peer.waiting.drain(..) {
                 endpoint.give_back(buffer);
             }
             peer.injected = false;
         }
-        reads.lose(endpoint, |task| losses.is_lost(task));
+        accesses.lose(endpoint, |task| losses.is_lost(task));
     }
 
-    /// Takes what the provider has completed, and goes on with reads.
+    /// Takes what the provider has completed, and goes on with accesses.
     pub(super) fn progress(&mut self) {
         self.is_unsure = false;
         let mut count = BATCH;
@@ -327,7 +327,7 @@ impl State {
                 unposted,
                 losses,
                 stats,
-                reads,
+                accesses,
                 ..
             } = self;
             count = endpoint.complete(|endpoint, completion| match completion {
@@ -356,8 +356,8 @@ impl State {
                     unposted.push(buffer);
                 }
                 Completion::NotReceived(buffer) => unposted.push(buffer),
-                Completion::Read(number) => reads.end(endpoint, number, true),
-                Completion::NotRead(number) => reads.end(endpoint, number, false),
+                Completion::Accessed(number) => accesses.end(endpoint, number, true),
+                Completion::NotAccessed(number) => accesses.end(endpoint, number, false),
             });
             if count > 0 {
                 self.vain = 0;
@@ -365,31 +365,32 @@ impl State {
         }
         let Self { endpoint, unposted, .. } = self;
         unposted.retain(|&buffer| !endpoint.release(buffer));
-        self.reads.offer(&mut self.endpoint);
+        self.accesses.offer(&mut self.endpoint);
     }
 
-    /// Starts to read memory of a task.
-    pub(super) fn read(
+    /// Starts an access to memory of a task, or a flush.
+    pub(super) fn access(
         &mut self,
         target: TaskId,
         place: Place,
-        into: RecvRegion,
+        kind: Kind,
         ticket: Ticket,
     ) -> Result<(), AdapterError> {
         let to = self.address(target)?;
-        self.reads.add(Read::new(target, to, ticket, place, into));
-        self.reads.offer(&mut self.endpoint);
+        self.accesses.add(Access::new((target, to), ticket, place, kind));
+        self.accesses.offer(&mut self.endpoint);
         Ok(())
     }
 
-    /// Lets other tasks read memory of the program. Nobody guesses its key, unless the provider chooses it.
-    pub(super) fn expose(&mut self, memory: SendRegion) -> Option<Place> {
+    /// Lets other tasks read memory of the program, and write it if `is_writable`. Nobody guesses its key, unless the provider chooses it.
+    pub(super) fn expose(&mut self, memory: SendRegion, is_writable: bool) -> Option<Place> {
         let Endpoint { task, context, .. } = self.me;
         self.exposed += 1;
         let what = [u64::from(task), context as u64, self.exposed].map(u64::to_le_bytes);
         let hash = blake3::keyed_hash(&self.secret, what.as_flattened());
         let wanted = hash.as_bytes().first_chunk().expect("a hash is longer");
-        let (key, start) = self.endpoint.expose(memory, u64::from_le_bytes(*wanted))?;
+        let (key, start) =
+            self.endpoint.expose((memory, is_writable), u64::from_le_bytes(*wanted))?;
         Some(Place { key, start })
     }
 
@@ -398,11 +399,11 @@ impl State {
         self.hidden = Some(self.polls);
     }
 
-    /// Ends reads in both directions, and sends what was taken: the process may end afterwards. Returns whether that is
-    /// done, or the time for it `is_over`; see [`State::finish`] for `is_late`. Peers may be reading memory that was
+    /// Ends accesses in both directions, and sends what was taken: the process may end afterwards. Returns whether that is
+    /// done, or the time for it `is_over`; see [`State::finish`] for `is_late`. Peers may be accessing memory that was
     /// registered until just now: then the endpoint is closed.
     pub(super) fn detach(&mut self, is_late: bool, is_over: bool) -> bool {
-        self.reads.forget(&mut self.endpoint);
+        self.accesses.forget(&mut self.endpoint);
         let is_read = self.endpoint.exposes() || self.hidden == Some(self.polls);
         // The second look finds the end of what the first one has sent.
         let is_left = self.finish(is_late) && self.finish(is_late);
@@ -415,14 +416,14 @@ impl State {
         true
     }
 
-    /// Delivers frames of packets that have come, and reports reads that have ended.
+    /// Delivers frames of packets that have come, and reports accesses that have ended.
     pub(super) fn deliver(
         &mut self,
         budget: usize,
         events: &mut dyn Events,
     ) -> Result<usize, AdapterError> {
         let mut delivered = 0;
-        let ended = if self.reads.has_ended() { self.reads.report(events) } else { 0 };
+        let ended = if self.accesses.has_ended() { self.accesses.report(events) } else { 0 };
         while delivered < budget {
             let Some(arrived) = self.inbox.front_mut() else { break };
             let packet = self.endpoint.packet(arrived.buffer, arrived.len);
@@ -454,7 +455,7 @@ impl State {
     pub(super) fn work(&self) -> Work {
         let has_sent = !self.listed.is_empty() || !self.targets.is_empty() || self.is_unsure;
         let is_full = !self.refused.is_empty() || !self.unposted.is_empty();
-        match has_sent || is_full || !self.reads.is_idle() {
+        match has_sent || is_full || !self.accesses.is_idle() {
             true => Work::Own,
             false if self.endpoint.exposes() => Work::Others,
             false => Work::None,
@@ -482,7 +483,7 @@ impl State {
                 return signals.watch(self.vain <= MOST_VAIN);
             }
             self.progress();
-            if !self.inbox.is_empty() || self.reads.has_ended() {
+            if !self.inbox.is_empty() || self.accesses.has_ended() {
                 break;
             }
         }
