@@ -1,9 +1,10 @@
 //! Errors of the calls, with PAMI's result codes.
 
+use std::sync::Arc;
+
 use mpicore::collective::CollectiveError;
 use mpicore::op::OpError;
 use transport_lapi::adapter::AdapterError;
-use transport_lapi::config::ConfigError;
 use transport_lapi::wireup::WireupError;
 use transport_lapi::{LapiError, LayoutError, TaskId};
 
@@ -33,15 +34,8 @@ pub enum Code {
 #[expect(missing_docs, reason = "the text of each variant says what its fields are")]
 pub enum Error {
     /// The client could not join its job.
-    #[error("client {name} cannot be created: {cause}")]
-    Join {
-        name: String,
-        #[source]
-        cause: std::sync::Arc<WireupError>,
-    },
-    /// A setting is not legal.
-    #[error(transparent)]
-    Config(std::sync::Arc<ConfigError>),
+    #[error("client {name} cannot be created: {source}")]
+    Join { name: String, source: Arc<WireupError> },
     /// A client has a name of 1 to `max` bytes.
     #[error("{name:?} is no name of a client: choose one of 1 to {max} bytes")]
     Name { name: String, max: usize },
@@ -173,12 +167,8 @@ pub enum Error {
     #[error(transparent)]
     NoAlgorithm(#[from] NoAlgorithm),
     /// The algorithm of the call cannot carry out the collective.
-    #[error("{algorithm} cannot be used: {cause}; choose another algorithm, or none")]
-    Unfit {
-        algorithm: Algorithm,
-        #[source]
-        cause: Unfit,
-    },
+    #[error("{algorithm} cannot be used: {source}; choose another algorithm, or none")]
+    Unfit { algorithm: Algorithm, source: Unfit },
     /// The algorithms of an association are of several types.
     #[error("an association with algorithms of {xfer:?} and of {other:?}; make one for each type")]
     Mixed { xfer: Xfer, other: Xfer },
@@ -197,12 +187,8 @@ pub enum Error {
     #[error("a message of task {origin} was dropped: {violation}")]
     Peer { origin: TaskId, violation: Violation },
     /// The transport failed.
-    #[error("task {task}: {cause}")]
-    Transport {
-        task: TaskId,
-        #[source]
-        cause: std::sync::Arc<LapiError>,
-    },
+    #[error("task {task}: {source}")]
+    Transport { task: TaskId, source: Arc<LapiError> },
 }
 
 impl Error {
@@ -211,9 +197,8 @@ impl Error {
         match self {
             Self::Unsupported { .. } => Code::Unimpl,
             Self::Lost { .. } => Code::Shutdown,
-            Self::Transport { cause, .. } if is_of_caller(cause) => Code::Inval,
+            Self::Transport { source, .. } if is_of_caller(source) => Code::Inval,
             Self::Join { .. }
-            | Self::Config(_)
             | Self::Refused { .. }
             | Self::Disagree { .. }
             | Self::Peer { .. }
@@ -227,7 +212,7 @@ impl Error {
         match cause {
             LapiError::Adapter(AdapterError::PeerLost { task }) => Self::Lost { task },
             LapiError::TgtPurged { target } => Self::Lost { task: target },
-            cause => Self::Transport { task, cause: cause.into() },
+            cause => Self::Transport { task, source: cause.into() },
         }
     }
 }

@@ -5,9 +5,9 @@
 
 use transport_lapi::{CounterId, LapiError, Next, Put, RemoteRegion, Sink, Source, TaskId};
 
+use crate::RemoteMemory;
 use crate::context::{Callback, Section, both};
 use crate::error::Error;
-use crate::memory::RemoteMemory;
 use crate::state::{State, at_end};
 use crate::types::{Access, Association, Endpoint, Protocol, Type};
 
@@ -61,8 +61,8 @@ impl Section<'_> {
             dest, local: Source::Span(from), remote, offset, remote_type: None, ..
         } = &call
         {
-            let is_short = remote.0.is_in_area() && !from.is_empty() && self.is_here(*dest);
-            let put = || Put::new(dest.task(), remote.0, *offset, *from);
+            let is_short = remote.is_in_area() && !from.is_empty() && self.is_here(*dest);
+            let put = || Put::new(dest.task(), *remote, *offset, *from);
             if is_short && self.session.put(put()).is_ok() {
                 let PutCall { local, on_done, on_remote, .. } = call;
                 // A span owns nothing.
@@ -197,7 +197,7 @@ impl Section<'_> {
         len: usize,
         of: impl FnOnce(&mut State, [bool; 2]) -> (&mut Association<Access>, bool),
     ) -> Result<RemoteRegion, Error> {
-        let region = call.remote.0;
+        let region = call.remote;
         let can = self.session.accesses(call.dest.task(), &region);
         let (association, is_possible) = of(&mut self.session.state, can);
         let is_direct = region.is_in_area()

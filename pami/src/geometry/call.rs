@@ -169,7 +169,7 @@ impl Collective {
     pub(crate) fn arguments(&self) -> (Xfer, Arguments<'_>) {
         let of = |len: &usize| Arguments { len: *len, ..Arguments::default() };
         let rooted = |root: &usize, len| Arguments { root: Some(*root), ..of(len) };
-        let listed = |blocks| Arguments { blocks, ..Arguments::default() };
+        let listed = |root, blocks| Arguments { root, blocks, ..Arguments::default() };
         let active =
             |id: &usize, headers, len| Arguments { active: Some((*id, headers)), ..of(len) };
         match self {
@@ -182,17 +182,13 @@ impl Collective {
                 (Xfer::ReduceScatter, Arguments { lens, ..of(&0) }.combining(op))
             }
             Self::Allgather { block } => (Xfer::Allgather, of(block)),
-            Self::Allgatherv { blocks } => (Xfer::Allgatherv, listed([blocks, &[]])),
+            Self::Allgatherv { blocks } => (Xfer::Allgatherv, listed(None, [blocks, &[]])),
             Self::Scatter { root, block } => (Xfer::Scatter, rooted(root, block)),
-            Self::Scatterv { root, blocks } => {
-                (Xfer::Scatterv, Arguments { blocks: [blocks, &[]], ..rooted(root, &0) })
-            }
+            Self::Scatterv { root, blocks } => (Xfer::Scatterv, listed(Some(*root), [blocks, &[]])),
             Self::Gather { root, block } => (Xfer::Gather, rooted(root, block)),
-            Self::Gatherv { root, blocks } => {
-                (Xfer::Gatherv, Arguments { blocks: [blocks, &[]], ..rooted(root, &0) })
-            }
+            Self::Gatherv { root, blocks } => (Xfer::Gatherv, listed(Some(*root), [blocks, &[]])),
             Self::Alltoall { block } => (Xfer::Alltoall, of(block)),
-            Self::Alltoallv { send, receive } => (Xfer::Alltoallv, listed([send, receive])),
+            Self::Alltoallv { send, receive } => (Xfer::Alltoallv, listed(None, [send, receive])),
             Self::Ambroadcast { dispatch, header, len } => {
                 (Xfer::Ambroadcast, active(dispatch, from_ref(header), len))
             }
@@ -259,33 +255,32 @@ impl Collective {
     /// [`Error::Root`], [`Error::Blocks`], [`Error::Reversed`], [`Error::Elements`], [`Error::Collective`].
     pub(crate) fn shape(&self, rank: usize, members: usize) -> Result<Shape, Error> {
         self.check(members)?;
-        let end = |blocks: &[Range<usize>]| blocks.iter().map(|block| block.end).max().unwrap_or(0);
-        let at = |root: usize, len: usize| if rank == root { len } else { 0 };
-        let times = |block: usize| {
-            let count = block as u64;
-            let too_many = CollectiveError::Count { count, blocks: members as u32 };
-            block.checked_mul(members).ok_or(too_many)
+        let (xfer, Arguments { root, len, blocks: [some, others], lens, .. }) = self.arguments();
+        let at_root = |len: usize| if root == Some(rank) { len } else { 0 };
+        let own = |blocks: &[Range<usize>]| blocks.get(rank).map_or(len, Range::len);
+        let all = |blocks: &[Range<usize>]| match blocks.iter().map(|block| block.end).max() {
+            Some(end) => Ok(end),
+            None => len
+                .checked_mul(members)
+                .ok_or(CollectiveError::Count { count: len as u64, blocks: members as u32 }),
         };
-        let (input, output) = match self {
-            Self::Barrier => (0, 0),
-            Self::Broadcast { root, len } => (at(*root, *len), *len),
-            Self::Allreduce { len, .. } | Self::Scan { len, .. } => (*len, *len),
-            Self::Reduce { root, len, .. } => (*len, at(*root, *len)),
-            Self::ReduceScatter { lens, .. } => {
-                (lens.iter().fold(0, |all: usize, len| all.saturating_add(*len)), lens[rank])
+        let (input, output) = match xfer {
+            Xfer::Barrier => (0, 0),
+            Xfer::Broadcast => (at_root(len), len),
+            Xfer::Allreduce | Xfer::Scan => (len, len),
+            Xfer::Reduce => (len, at_root(len)),
+            Xfer::ReduceScatter => {
+                (lens.iter().copied().fold(0, usize::saturating_add), lens[rank])
             }
-            Self::Allgather { block } => (*block, times(*block)?),
-            Self::Allgatherv { blocks } => (blocks[rank].len(), end(blocks)),
-            Self::Scatter { root, block } => (at(*root, times(*block)?), *block),
-            Self::Scatterv { root, blocks } => (at(*root, end(blocks)), blocks[rank].len()),
-            Self::Gather { root, block } => (*block, at(*root, times(*block)?)),
-            Self::Gatherv { root, blocks } => (blocks[rank].len(), at(*root, end(blocks))),
-            Self::Alltoall { block } => (times(*block)?, times(*block)?),
-            Self::Alltoallv { send, receive } => (end(send), end(receive)),
-            Self::Ambroadcast { len, .. } => (*len, 0),
-            Self::Amscatter { block, .. } => (times(*block)?, 0),
-            Self::Amgather { block, .. } => (0, times(*block)?),
-            Self::Amreduce { len, .. } => (0, times(*len).map(|_| *len)?),
+            Xfer::Allgather | Xfer::Allgatherv => (own(some), all(some)?),
+            Xfer::Scatter | Xfer::Scatterv => (at_root(all(some)?), own(some)),
+            Xfer::Gather | Xfer::Gatherv => (own(some), at_root(all(some)?)),
+            Xfer::Alltoall | Xfer::Alltoallv => (all(some)?, all(others)?),
+            Xfer::Ambroadcast => (len, 0),
+            Xfer::Amscatter => (all(&[])?, 0),
+            Xfer::Amgather => (0, all(&[])?),
+            // What the initiator receives is that of all.
+            Xfer::Amreduce => (0, all(&[]).map(|_| len)?),
         };
         let results = match self {
             Self::Scan { exclusive: true, .. } if rank == 0 => Vec::new(),
