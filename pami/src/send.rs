@@ -12,7 +12,7 @@ use crate::dispatch::check_id;
 use crate::error::Error;
 use crate::packet::{Head, Packet};
 use crate::state::{End, Operation, State, at_end};
-use crate::types::{Association, Endpoint, Hint, Hints, Protocol, Setting, Way, choose};
+use crate::types::{Endpoint, Hint, Hints, Protocol, Setting, Way, choose};
 use crate::{MAX_HEADER, PACKETS, RECV_IMMEDIATE_MAX, SEND_IMMEDIATE_MAX};
 
 /// The parameters of PAMI_Send and PAMI_Send_typed.
@@ -63,7 +63,7 @@ impl Section<'_> {
     /// such as a lost task, is told to the callbacks, or by the call if there are none.
     pub fn send(&mut self, call: SendCall<'_>) -> Result<(), Error> {
         check_id(call.dispatch)?;
-        self.send_by(call, Association::choose)
+        self.send_by(call, |state, len| state.sends.choose(len))
     }
 
     /// Sends a message of a collective, whatever the program has associated with its own messages.
@@ -75,13 +75,13 @@ impl Section<'_> {
     fn send_by(
         &mut self,
         call: SendCall<'_>,
-        choose: impl FnOnce(&Association<Protocol>, u64) -> Result<Protocol, Error>,
+        choose: fn(&State, u64) -> Result<Protocol, Error>,
     ) -> Result<(), Error> {
         let SendCall { dest, dispatch, header, .. } = call;
         let head = self.head_of(dest, dispatch, [header.len(), call.data.len()])?;
         let protocol = match head.hints.get(Hint::RecvImmediate) {
             Setting::Enable => Protocol::Eager,
-            _ => choose(&self.session.state.sends, call.data.len() as u64)?,
+            _ => choose(&self.session.state, call.data.len() as u64)?,
         };
         if self.is_here(dest) {
             return self.transmit(call, head, protocol);

@@ -3,13 +3,14 @@
 //!
 //! Members know all lengths, so nothing has to be said before the data. Lengths are in bytes.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::slice::from_ref;
 
 use mpicore::collective::{
     Blocks, Buffer, CollectiveError, Exchange, Local, Member, Message, Operands, Order, Part,
-    Place, Schedule, Scratch, allgather, allgatherv, allreduce, alltoall, barrier, bcast,
-    divided_bcast, exscan, gather, gatherv, reduce, reduce_scatter, scan, scatter, scatterv,
+    Place, Scratch, allgather, allgatherv, allreduce, alltoall, barrier, bcast, divided_bcast,
+    exscan, gather, gatherv, reduce, reduce_scatter, scan, scatter, scatterv,
 };
 use mpicore::op::{ElementKind, Op, Predefined, UserOp, reduce_local};
 
@@ -136,21 +137,11 @@ type Round = (Vec<Message>, Vec<Local>);
 /// What a member does.
 pub(crate) struct Plan {
     /// The rounds that have not begun.
-    pub rounds: std::vec::IntoIter<Round>,
+    pub rounds: VecDeque<Round>,
     /// Bytes of an element, in which places are counted.
     pub unit: usize,
     /// Bytes of temporary memory.
     pub scratch: usize,
-}
-
-impl Plan {
-    fn new(rounds: Vec<Round>, unit: usize, scratch: usize) -> Self {
-        Self { rounds: rounds.into_iter(), unit, scratch }
-    }
-}
-
-fn owned(schedule: &Schedule) -> Vec<Round> {
-    schedule.rounds().map(|round| (round.messages.to_vec(), round.local.to_vec())).collect()
 }
 
 impl<'a> Arguments<'a> {
@@ -337,10 +328,12 @@ impl Collective {
             Xfer::Gather | Xfer::Gatherv => gatherv(member, root, own, blocks),
             Xfer::Alltoall => alltoall(member, Some(blocks), blocks),
             Xfer::Alltoallv => alltoall(member, Some(blocks), others.blocks()),
-            Xfer::Ambroadcast | Xfer::Amscatter => return Ok(Plan::new(Vec::new(), unit, 0)),
+            Xfer::Ambroadcast | Xfer::Amscatter => {
+                return Ok(Plan { rounds: VecDeque::new(), unit, scratch: 0 });
+            }
             Xfer::Amgather => {
                 let messages = answers(member, Buffer::Output, len);
-                return Ok(Plan::new(vec![(messages, Vec::new())], unit, 0));
+                return Ok(Plan { rounds: [(messages, Vec::new())].into(), unit, scratch: 0 });
             }
             Xfer::Amreduce => return Ok(combined_answers(member, len, unit)),
         }?;
@@ -348,7 +341,9 @@ impl Collective {
         else {
             unreachable!("no block has a datatype of its own")
         };
-        Ok(Plan::new(owned(&schedule), unit, count as usize * unit))
+        let rounds = schedule.rounds();
+        let rounds = rounds.map(|round| (round.messages.to_vec(), round.local.to_vec())).collect();
+        Ok(Plan { rounds, unit, scratch: count as usize * unit })
     }
 }
 
@@ -388,5 +383,6 @@ fn combined_answers(member: Member<'_>, len: usize, unit: usize) -> Plan {
     let reduce = |rank| Local::Reduce { from: operands(rank), into: operands(size - 1) };
     let copy = Local::Copy { from: operands(size - 1), into: place(Buffer::Output, 0, count) };
     let local = (0..size - 1).rev().map(reduce).chain([copy]).collect();
-    Plan::new(vec![(answers(member, Buffer::Scratch, count), local)], unit, size * len)
+    let rounds = [(answers(member, Buffer::Scratch, count), local)].into();
+    Plan { rounds, unit, scratch: size * len }
 }
