@@ -60,7 +60,7 @@ impl Section<'_> {
     /// collectives of a geometry in the same order; only its initiator posts an active-message collective.
     ///
     /// # Errors
-    /// [`Error::NoGeometry`], [`Error::NoMember`], [`Error::Root`], [`Error::Blocks`], [`Error::Reversed`],
+    /// [`Error::NoGeometry`], [`Error::NoMember`], [`Error::Reversed`],
     /// [`Error::Elements`], [`Error::Collective`], [`Error::BufferLen`], [`Error::Unfit`]; of active-message
     /// collectives also those of [`Section::send`]. Nothing was posted then. [`Error::NoRange`], [`Error::Disagree`], a
     /// lost task and failures of the transport are told to the callback, or by an advance if there is none.

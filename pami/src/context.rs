@@ -172,7 +172,7 @@ impl Context {
     /// # Errors
     /// Those of [`Context::trylock`] and [`Guard::advance`].
     pub fn trylock_advancev(contexts: &[Self], max: usize) -> Result<Outcome, Error> {
-        repeat(max, |_| {
+        repeat(max, || {
             contexts.iter().try_fold(Outcome::Again, |outcome, context| {
                 let guard = context.trylock()?;
                 guard.map_or(Ok(outcome), |mut guard| Ok(outcome.or(guard.advance(1)?)))
@@ -183,12 +183,9 @@ impl Context {
 
 /// Repeats a step until it has done something, at most `max` times.
 #[inline(always)]
-fn repeat(
-    max: usize,
-    mut step: impl FnMut(usize) -> Result<Outcome, Error>,
-) -> Result<Outcome, Error> {
-    for turn in 0..max {
-        if step(turn)? == Outcome::Done {
+fn repeat(max: usize, mut step: impl FnMut() -> Result<Outcome, Error>) -> Result<Outcome, Error> {
+    for _ in 0..max {
+        if step()? == Outcome::Done {
             return Ok(Outcome::Done);
         }
     }
@@ -258,7 +255,7 @@ impl Guard<'_> {
     /// # Errors
     /// Those of [`Guard::advance`].
     pub fn advancev(guards: &mut [Self], max: usize) -> Result<Outcome, Error> {
-        repeat(max, |_| {
+        repeat(max, || {
             let mut guards = guards.iter_mut();
             guards.try_fold(Outcome::Again, |outcome, guard| Ok(outcome.or(guard.advance(1)?)))
         })

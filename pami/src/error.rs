@@ -140,12 +140,6 @@ pub enum Error {
     /// A geometry cannot be destroyed.
     #[error("geometry {id} cannot be destroyed: {why}")]
     Undying { id: u32, why: &'static str },
-    /// No member has the rank of the root.
-    #[error("root {root} is out of range: the geometry has {members} members, counted from 0")]
-    Root { root: usize, members: usize },
-    /// There is not one block, length or header for each member.
-    #[error("{given} blocks, lengths or headers for {members} members; give one for each")]
-    Blocks { given: usize, members: usize },
     /// A block ends before it starts.
     #[error("a block from {start} to {end} ends before it starts; give its end behind its start")]
     Reversed { start: usize, end: usize },

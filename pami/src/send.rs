@@ -75,7 +75,7 @@ impl Section<'_> {
     fn send_by(
         &mut self,
         call: SendCall<'_>,
-        choose: fn(&State, u64) -> Result<Protocol, Error>,
+        choose: impl FnOnce(&State, u64) -> Result<Protocol, Error>,
     ) -> Result<(), Error> {
         let SendCall { dest, dispatch, header, .. } = call;
         let head = self.head_of(dest, dispatch, [header.len(), call.data.len()])?;

@@ -218,7 +218,7 @@ impl Collective {
         let (xfer, arguments) = self.arguments();
         let Arguments { root, op, blocks: [some, others], lens, active, .. } = arguments;
         if let Some(root) = root.filter(|root| *root >= members) {
-            return Err(Error::Root { root, members });
+            return Err(CollectiveError::Root { root: root as i64, size: members as u32 }.into());
         }
         let headers = active.map_or(members, |(_, headers)| headers.len());
         let given: &[usize] = match xfer {
@@ -229,7 +229,7 @@ impl Collective {
             _ => &[],
         };
         if let Some(&given) = given.iter().find(|given| **given != members) {
-            return Err(Error::Blocks { given, members });
+            return Err(CollectiveError::Entries { given, size: members as u32 }.into());
         }
         if let Some(block) = some.iter().chain(others).find(|block| block.start > block.end) {
             return Err(Error::Reversed { start: block.start, end: block.end });
@@ -243,7 +243,7 @@ impl Collective {
     /// Checks the arguments, and returns what a member has and gets.
     ///
     /// # Errors
-    /// [`Error::Root`], [`Error::Blocks`], [`Error::Reversed`], [`Error::Elements`], [`Error::Collective`].
+    /// [`Error::Reversed`], [`Error::Elements`], [`Error::Collective`].
     pub(crate) fn shape(&self, rank: usize, members: usize) -> Result<Shape, Error> {
         self.check(members)?;
         let (xfer, Arguments { root, len, blocks: [some, others], lens, .. }) = self.arguments();
