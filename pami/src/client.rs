@@ -9,6 +9,7 @@ use transport_lapi::config::Settings;
 use transport_lapi::wireup::{self, Joined, WireupError};
 use transport_lapi::{AnyAdapter, Options, TaskId};
 
+use crate::PACKETS;
 use crate::collective;
 use crate::context::{Context, Core, Posted};
 use crate::error::Error;
@@ -16,7 +17,6 @@ use crate::geometry::{Geometries, Geometry};
 use crate::packet::MAX_CONTEXTS;
 use crate::state::{State, arrive, arrive_short, on_loss};
 use crate::types::Endpoint;
-use crate::{MAX_DISPATCH, PACKETS, RECV_IMMEDIATE_MAX, RemoteMemory, SEND_IMMEDIATE_MAX};
 
 /// An instance of PAMI with a name of its own, isolated from all others (pami_client_t). Other clients, and other users
 /// of the transport such as `mpj` and `am2`, may exist beside it in the same process and job.
@@ -40,46 +40,19 @@ impl Drop for Client {
     }
 }
 
-/// What a client is asked (pami_attribute_name_t). None of them can be updated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attribute {
-    /// PAMI_CLIENT_TASK_ID.
-    TaskId,
-    /// PAMI_CLIENT_NUM_TASKS.
-    NumTasks,
-    /// PAMI_CLIENT_NUM_LOCAL_TASKS: those on this host.
-    NumLocalTasks,
-    /// PAMI_CLIENT_NUM_CONTEXTS.
-    NumContexts,
-    /// PAMI_CLIENT_CONST_CONTEXTS: 1, since a client has equally many contexts on all tasks.
-    ConstContexts,
-    /// PAMI_CLIENT_HWTHREADS_AVAILABLE.
-    HwThreadsAvailable,
-    /// PAMI_CLIENT_MEMREGION_SIZE: bytes of a [`RemoteMemory`].
-    MemregionSize,
-    /// PAMI_CLIENT_WTIMEBASE_MHZ: ticks of [`Client::wtimebase`] in a microsecond.
-    WtimebaseMhz,
-    /// PAMI_CONTEXT_DISPATCH_ID_MAX.
-    DispatchIdMax,
-    /// PAMI_DISPATCH_RECV_IMMEDIATE_MAX.
-    RecvImmediateMax,
-    /// PAMI_DISPATCH_SEND_IMMEDIATE_MAX.
-    SendImmediateMax,
-}
-
 impl Client {
     /// Joins the job that the environment describes, or makes a job of this task alone (PAMI_Client_create). Blocks until
     /// the client was created on all tasks, with the same name and number of contexts, and in the same order among the
     /// clients of a process.
     ///
     /// # Errors
-    /// [`Error::Name`], [`Error::Config`], [`Error::Join`].
+    /// [`Error::Name`], [`Error::Join`].
     pub fn create(name: &str, contexts: usize) -> Result<Self, Error> {
         let max = wireup::Client::MAX_NAME;
         if name.is_empty() || name.len() > max {
             return Err(Error::Name { name: name.to_owned(), max });
         }
-        let settings = Settings::from_env().map_err(|cause| Error::Config(cause.into()))?;
+        let settings = Settings::from_env().map_err(|cause| join(name, cause.into()))?;
         let client = wireup::Client::new(name).with_contexts(contexts.max(1));
         let joined = wireup::connect(&settings, client);
         let Joined { contexts, control, processors, .. } =
@@ -113,7 +86,7 @@ impl Client {
         assert!(!adapters.is_empty(), "a client has a context");
         debug_assert!(adapters.len() <= MAX_CONTEXTS, "a word has room for its offset");
         let geometries = Arc::<Geometries>::default();
-        let posted: Arc<[_]> = adapters.iter().map(|_| Posted::new()).collect();
+        let posted: Arc<[_]> = adapters.iter().map(|_| Posted::default()).collect();
         let core = |(offset, adapter): (usize, AnyAdapter)| {
             let state = collective::new_state(adapter.endpoint().task);
             let context = transport_lapi::Context::init(adapter, state, options.clone());
@@ -142,14 +115,19 @@ impl Client {
         &self.name
     }
 
-    /// Returns the number of this task.
+    /// Returns the number of this task (PAMI_CLIENT_TASK_ID).
     pub fn task(&self) -> TaskId {
         self.cores[0].context.task()
     }
 
-    /// Returns the number of tasks of the job.
+    /// Returns the number of tasks of the job (PAMI_CLIENT_NUM_TASKS).
     pub fn num_tasks(&self) -> usize {
         self.cores[0].context.num_tasks()
+    }
+
+    /// Returns how many contexts it has, created or not, on each task (PAMI_CLIENT_NUM_CONTEXTS).
+    pub fn num_contexts(&self) -> usize {
+        self.cores.len()
     }
 
     /// Returns the geometry of the first contexts of all tasks (PAMI_Geometry_world).
@@ -185,33 +163,14 @@ impl Client {
         self.cores[0].check_endpoint(endpoint).map(|()| endpoint)
     }
 
-    /// Returns the value of an attribute (PAMI_Client_query, PAMI_Context_query, PAMI_Dispatch_query).
-    pub fn query(&self, attribute: Attribute) -> usize {
-        match attribute {
-            Attribute::TaskId => self.task() as usize,
-            Attribute::NumTasks => self.num_tasks(),
-            Attribute::NumLocalTasks => self.local_tasks().count(),
-            Attribute::NumContexts => self.cores.len(),
-            Attribute::ConstContexts => 1,
-            Attribute::HwThreadsAvailable => {
-                std::thread::available_parallelism().map_or(1, usize::from)
-            }
-            Attribute::MemregionSize => RemoteMemory::BYTES,
-            Attribute::WtimebaseMhz => 1_000,
-            Attribute::DispatchIdMax => MAX_DISPATCH,
-            Attribute::RecvImmediateMax => RECV_IMMEDIATE_MAX,
-            Attribute::SendImmediateMax => SEND_IMMEDIATE_MAX,
-        }
-    }
-
-    /// Iterates over the tasks on this host (PAMI_CLIENT_LOCAL_TASKS).
+    /// Iterates over the tasks on this host (PAMI_CLIENT_LOCAL_TASKS, PAMI_CLIENT_NUM_LOCAL_TASKS).
     pub fn local_tasks(&self) -> impl Iterator<Item = TaskId> + '_ {
         let context = &self.cores[0].context;
         let here = context.host_of(self.task());
         (0..self.num_tasks() as TaskId).filter(move |task| context.host_of(*task) == here)
     }
 
-    /// Returns nanoseconds since some moment (PAMI_Wtimebase).
+    /// Returns nanoseconds since some moment (PAMI_Wtimebase), of which PAMI_CLIENT_WTIMEBASE_MHZ is 1000.
     pub fn wtimebase(&self) -> u64 {
         START.get_or_init(Instant::now).elapsed().as_nanos() as u64
     }
@@ -273,7 +232,7 @@ impl Client {
 }
 
 fn join(name: &str, cause: WireupError) -> Error {
-    Error::Join { name: name.to_owned(), cause: cause.into() }
+    Error::Join { name: name.to_owned(), source: cause.into() }
 }
 
 /// The moment from which times count.

@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::time::Instant;
 
 use mpicore::op::{ElementKind, Predefined};
@@ -59,7 +60,7 @@ impl Section<'_> {
     /// collectives of a geometry in the same order; only its initiator posts an active-message collective.
     ///
     /// # Errors
-    /// [`Error::NoGeometry`], [`Error::NoMember`], [`Error::Root`], [`Error::Blocks`], [`Error::Reversed`],
+    /// [`Error::NoGeometry`], [`Error::NoMember`], [`Error::Reversed`],
     /// [`Error::Elements`], [`Error::Collective`], [`Error::BufferLen`], [`Error::Unfit`]; of active-message
     /// collectives also those of [`Section::send`]. Nothing was posted then. [`Error::NoRange`], [`Error::Disagree`], a
     /// lost task and failures of the transport are told to the callback, or by an advance if there is none.
@@ -81,21 +82,21 @@ impl Section<'_> {
             return Err(Error::BufferLen { what, given, needed });
         }
         if let Some(algorithm) = algorithm {
-            let unfit = |cause| Error::Unfit { algorithm, cause };
+            let unfit = |source| Error::Unfit { algorithm, source };
             geometry.check(algorithm, &collective).map_err(unfit)?;
         }
         self.check_active(&collective)?;
-        let (members, used, results) = (geometry.clone(), geometry.enter(), shape.results);
+        let (measured, used) = (geometry.clone(), Arc::clone(&geometry.0.uses));
         self.post_toward(endpoint, move |section| {
             let (begun, size) = (Instant::now(), collective.size());
             let on_end = move |section: &mut Section<'_>, result: Result<_, Error>| {
                 let finished = result.map(|(algorithm, bytes): (_, Vec<u8>)| {
                     if is_recorded {
                         section.core.geometries.note(algorithm);
-                        used.0.record(algorithm, size, begun.elapsed());
+                        measured.record(algorithm, size, begun.elapsed());
                     }
                     if let Some(mut output) = output {
-                        for part in results.into_iter().filter(|part| !part.is_empty()) {
+                        for part in shape.results.into_iter().filter(|part| !part.is_empty()) {
                             output.store(part.start, ForeignBytes::from_slice(&bytes[part]));
                         }
                     }
@@ -109,7 +110,7 @@ impl Section<'_> {
                 }
             };
             let (what, buffers) = ((collective, algorithm), (input, shape.output));
-            section.begin_collective((members, rank), what, buffers, Box::new(on_end));
+            section.begin_collective((geometry, rank), what, buffers, Box::new(on_end));
             Ok(())
         })
     }

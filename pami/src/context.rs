@@ -8,12 +8,13 @@
 //! wait for each other; a count of the thread refuses that.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use parking_lot::Mutex;
 use transport_lapi::{LapiError, SessionGuard, TaskId};
 
 use crate::error::Error;
@@ -47,24 +48,27 @@ thread_local! {
 }
 
 /// What is posted to a context, in the order of posting. Any thread appends; the one that advances the context takes.
+#[derive(Default)]
 pub(crate) struct Posted {
-    append: Sender<Work>,
-    take: Receiver<Work>,
-    /// How many items there are, at least: an advance that finds none looks at nothing else.
+    queue: Mutex<VecDeque<Work>>,
+    /// The length of the queue, without its lock: an advance that finds 0 looks at nothing else.
     count: AtomicUsize,
     /// Whether this task has created the context, and so will take.
     pub is_open: AtomicBool,
 }
 
 impl Posted {
-    pub fn new() -> Self {
-        let (append, take) = unbounded();
-        Self { append, take, count: AtomicUsize::new(0), is_open: AtomicBool::new(false) }
+    fn push(&self, work: Work) {
+        let mut queue = self.queue.lock();
+        queue.push_back(work);
+        self.count.store(queue.len(), Ordering::Relaxed);
     }
 
-    fn push(&self, work: Work) {
-        self.append.send(work).expect("the other end is beside this one");
-        self.count.fetch_add(1, Ordering::Relaxed);
+    fn pop(&self) -> Option<Work> {
+        let mut queue = self.queue.lock();
+        let first = queue.pop_front();
+        self.count.store(queue.len(), Ordering::Relaxed);
+        first
     }
 }
 
@@ -168,7 +172,7 @@ impl Context {
     /// # Errors
     /// Those of [`Context::trylock`] and [`Guard::advance`].
     pub fn trylock_advancev(contexts: &[Self], max: usize) -> Result<Outcome, Error> {
-        repeat(max, |_| {
+        repeat(max, || {
             contexts.iter().try_fold(Outcome::Again, |outcome, context| {
                 let guard = context.trylock()?;
                 guard.map_or(Ok(outcome), |mut guard| Ok(outcome.or(guard.advance(1)?)))
@@ -179,12 +183,9 @@ impl Context {
 
 /// Repeats a step until it has done something, at most `max` times.
 #[inline(always)]
-fn repeat(
-    max: usize,
-    mut step: impl FnMut(usize) -> Result<Outcome, Error>,
-) -> Result<Outcome, Error> {
-    for turn in 0..max {
-        if step(turn)? == Outcome::Done {
+fn repeat(max: usize, mut step: impl FnMut() -> Result<Outcome, Error>) -> Result<Outcome, Error> {
+    for _ in 0..max {
+        if step()? == Outcome::Done {
             return Ok(Outcome::Done);
         }
     }
@@ -254,7 +255,7 @@ impl Guard<'_> {
     /// # Errors
     /// Those of [`Guard::advance`].
     pub fn advancev(guards: &mut [Self], max: usize) -> Result<Outcome, Error> {
-        repeat(max, |_| {
+        repeat(max, || {
             let mut guards = guards.iter_mut();
             guards.try_fold(Outcome::Again, |outcome, guard| Ok(outcome.or(guard.advance(1)?)))
         })
@@ -338,7 +339,7 @@ impl Section<'_> {
         on_end: Option<Callback>,
     ) -> Option<u64> {
         let operation = Operation { target, awaits_target, on_end: End::Plain(on_end?) };
-        Some(self.session.state.operations.insert(operation))
+        Some(self.session.state.begin(operation))
     }
 
     /// Ends operations that could not begin after all. Their callbacks are told; if there are none, the call fails.
@@ -396,9 +397,9 @@ impl Section<'_> {
     fn run_posted(&mut self, count: usize) -> bool {
         let posted = &self.core.posted[self.core.offset];
         let mut any = false;
-        for mut work in posted.take.try_iter().take(count) {
+        for _ in 0..count {
+            let Some(mut work) = posted.pop() else { break };
             any = true;
-            posted.count.fetch_sub(1, Ordering::Relaxed);
             let worked = self.calling(|section| work(section));
             if worked.unwrap_or_else(|panic| resume_unwind(panic)) == Outcome::Again {
                 posted.push(work);
@@ -459,7 +460,7 @@ impl Section<'_> {
             let State { operations, fences, due, .. } = &mut self.session.state;
             // What ends an operation has callbacks of its own, which run before those of the fence.
             let was_awaiting = !fence.awaited.is_empty();
-            fence.awaited.retain(|number| operations.get(*number).is_some());
+            fence.awaited.retain(|number| operations.contains_key(number));
             match fenced {
                 Ok(is_over) if !is_over || was_awaiting => fences.push(fence),
                 fenced => due.push_back((End::Plain(fence.on_done), fenced.map(|_| ()))),

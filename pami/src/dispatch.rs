@@ -8,7 +8,7 @@ use transport_lapi::{ForeignBytes, Sink, TaskId};
 
 use crate::context::{Callback, Section, both};
 use crate::error::{Error, Violation};
-use crate::packet::{Data, Head, Packet, Parts, place};
+use crate::packet::{Data, Head, Packet, Parts};
 use crate::state::{Arrived, Packets, at_end};
 use crate::types::{Endpoint, Hint, Hints, Setting, data_sink};
 use crate::{MAX_DISPATCH, RECV_IMMEDIATE_MAX};
@@ -258,8 +258,8 @@ impl Section<'_> {
                 into.store(0, ForeignBytes::from_slice(bytes));
                 Ok(())
             }
-            Data::There(bytes) => {
-                let (region, into) = (place(bytes), into.truncated(parts.len()));
+            Data::There(region) => {
+                let into = into.truncated(parts.len());
                 let next = at_end(number);
                 match self.session.get(target, region, 0, into, next) {
                     Ok(()) => return,

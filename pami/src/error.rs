@@ -1,9 +1,10 @@
 //! Errors of the calls, with PAMI's result codes.
 
+use std::sync::Arc;
+
 use mpicore::collective::CollectiveError;
 use mpicore::op::OpError;
 use transport_lapi::adapter::AdapterError;
-use transport_lapi::config::ConfigError;
 use transport_lapi::wireup::WireupError;
 use transport_lapi::{LapiError, LayoutError, TaskId};
 
@@ -33,15 +34,8 @@ pub enum Code {
 #[expect(missing_docs, reason = "the text of each variant says what its fields are")]
 pub enum Error {
     /// The client could not join its job.
-    #[error("client {name} cannot be created: {cause}")]
-    Join {
-        name: String,
-        #[source]
-        cause: std::sync::Arc<WireupError>,
-    },
-    /// A setting is not legal.
-    #[error(transparent)]
-    Config(std::sync::Arc<ConfigError>),
+    #[error("client {name} cannot be created: {source}")]
+    Join { name: String, source: Arc<WireupError> },
     /// A client has a name of 1 to `max` bytes.
     #[error("{name:?} is no name of a client: choose one of 1 to {max} bytes")]
     Name { name: String, max: usize },
@@ -146,12 +140,6 @@ pub enum Error {
     /// A geometry cannot be destroyed.
     #[error("geometry {id} cannot be destroyed: {why}")]
     Undying { id: u32, why: &'static str },
-    /// No member has the rank of the root.
-    #[error("root {root} is out of range: the geometry has {members} members, counted from 0")]
-    Root { root: usize, members: usize },
-    /// There is not one block, length or header for each member.
-    #[error("{given} blocks, lengths or headers for {members} members; give one for each")]
-    Blocks { given: usize, members: usize },
     /// A block ends before it starts.
     #[error("a block from {start} to {end} ends before it starts; give its end behind its start")]
     Reversed { start: usize, end: usize },
@@ -173,12 +161,8 @@ pub enum Error {
     #[error(transparent)]
     NoAlgorithm(#[from] NoAlgorithm),
     /// The algorithm of the call cannot carry out the collective.
-    #[error("{algorithm} cannot be used: {cause}; choose another algorithm, or none")]
-    Unfit {
-        algorithm: Algorithm,
-        #[source]
-        cause: Unfit,
-    },
+    #[error("{algorithm} cannot be used: {source}; choose another algorithm, or none")]
+    Unfit { algorithm: Algorithm, source: Unfit },
     /// The algorithms of an association are of several types.
     #[error("an association with algorithms of {xfer:?} and of {other:?}; make one for each type")]
     Mixed { xfer: Xfer, other: Xfer },
@@ -197,12 +181,8 @@ pub enum Error {
     #[error("a message of task {origin} was dropped: {violation}")]
     Peer { origin: TaskId, violation: Violation },
     /// The transport failed.
-    #[error("task {task}: {cause}")]
-    Transport {
-        task: TaskId,
-        #[source]
-        cause: std::sync::Arc<LapiError>,
-    },
+    #[error("task {task}: {source}")]
+    Transport { task: TaskId, source: Arc<LapiError> },
 }
 
 impl Error {
@@ -211,9 +191,8 @@ impl Error {
         match self {
             Self::Unsupported { .. } => Code::Unimpl,
             Self::Lost { .. } => Code::Shutdown,
-            Self::Transport { cause, .. } if is_of_caller(cause) => Code::Inval,
+            Self::Transport { source, .. } if is_of_caller(source) => Code::Inval,
             Self::Join { .. }
-            | Self::Config(_)
             | Self::Refused { .. }
             | Self::Disagree { .. }
             | Self::Peer { .. }
@@ -227,7 +206,7 @@ impl Error {
         match cause {
             LapiError::Adapter(AdapterError::PeerLost { task }) => Self::Lost { task },
             LapiError::TgtPurged { target } => Self::Lost { task: target },
-            cause => Self::Transport { task, cause: cause.into() },
+            cause => Self::Transport { task, source: cause.into() },
         }
     }
 }

@@ -76,8 +76,8 @@ pub(crate) struct Inner {
     hosts: Vec<u32>,
     /// How many collectives each member of this task has begun.
     begun: Vec<AtomicU32>,
-    /// How many collectives of members of this task have not ended.
-    pub uses: AtomicU32,
+    /// Has a clone for each collective of a member of this task that has not ended.
+    pub uses: Arc<()>,
     optimize: AtomicBool,
     associations: Mutex<HashMap<Xfer, Ranges<Algorithm>>>,
     records: Mutex<records::Records>,
@@ -148,7 +148,7 @@ impl Geometry {
             hosts: members.iter().map(|one| host_of(one.task())).collect(),
             begun: members.iter().map(|_| AtomicU32::new(0)).collect(),
             members,
-            uses: AtomicU32::new(0),
+            uses: Arc::default(),
             optimize: AtomicBool::new(true),
             associations: Mutex::default(),
             records: Mutex::default(),
@@ -301,12 +301,6 @@ impl Geometry {
         build(Member::new(rank, size).expect("it is a member").on(hosts.as_ref()))
     }
 
-    /// Notes that a collective was posted, until what is returned is dropped.
-    pub(crate) fn enter(self) -> Use {
-        self.0.uses.fetch_add(1, Ordering::Relaxed);
-        Use(self)
-    }
-
     /// The first endpoint of a task.
     pub(crate) fn leader_of(&self, task: TaskId) -> Option<Endpoint> {
         self.0.leaders.iter().copied().find(|leader| leader.task() == task)
@@ -315,15 +309,6 @@ impl Geometry {
     /// Returns how many collectives a member has begun, and counts one more.
     pub(crate) fn count(&self, rank: usize) -> u32 {
         self.0.begun[rank].fetch_add(1, Ordering::Relaxed)
-    }
-}
-
-/// The use of a geometry by a collective.
-pub(crate) struct Use(pub Geometry);
-
-impl Drop for Use {
-    fn drop(&mut self) {
-        self.0.0.uses.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

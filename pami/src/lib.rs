@@ -58,7 +58,7 @@ mod state;
 mod types;
 
 pub use algorithm::{Algorithm, Metadata, NoAlgorithm, Property, Unfit, Xfer};
-pub use client::{Attribute, Client};
+pub use client::Client;
 pub use collective::{AmMessage, CollectiveCall, GeometryCallback};
 pub use context::{Callback, CallbackOf, Context, Guard, Outcome, Section};
 pub use dispatch::{Arriving, Asynchronous, Message};
@@ -66,8 +66,9 @@ pub use error::{Code, Error, Violation};
 pub use geometry::call::{Collective, Reduction};
 pub use geometry::engine::{CollectiveCallback, Finished};
 pub use geometry::{Geometry, Members, Record};
-pub use memory::{Memregion, RemoteMemory};
-pub use mpicore::op::{ElementKind, Predefined};
+pub use memory::Memregion;
+pub use mpicore::collective::CollectiveError;
+pub use mpicore::op::{ElementKind, OpError, Predefined};
 pub use one_sided::rmw::{Modify, RmwCall, ValueCallback};
 pub use one_sided::{GetCall, PutCall, Transfer};
 pub use send::SendCall;
@@ -75,6 +76,10 @@ pub use types::{
     Access, Association, Endpoint, Hint, Hints, Protocol, Setting, Type, TypeBuilder, Value, Way,
     data_sink, data_source,
 };
+
+/// Memory of another task, or of this one, as an operation names it (pami_memregion_t): a value that may be sent in
+/// messages, as bytes too. Operations with it go to the endpoint on which it was created.
+pub use transport_lapi::RemoteRegion as RemoteMemory;
 
 /// The last dispatch of a context (PAMI_CONTEXT_DISPATCH_ID_MAX).
 pub const MAX_DISPATCH: usize = 254;

@@ -19,44 +19,13 @@ use transport_lapi::{
 
 use crate::context::Section;
 use crate::error::Error;
-use crate::packet::{PLACE_BYTES, place, place_bytes};
 use crate::state::at_end;
 use crate::types::{Endpoint, Type};
-
-/// Memory of another task, or of this one, as an operation names it (pami_memregion_t): a value that may be sent in
-/// messages. Operations with it go to the endpoint on which it was created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RemoteMemory(pub(crate) RemoteRegion);
-
-impl RemoteMemory {
-    /// Bytes of the value (PAMI_CLIENT_MEMREGION_SIZE).
-    pub const BYTES: usize = PLACE_BYTES;
-
-    /// Returns the length of the memory in bytes.
-    pub fn len(&self) -> u64 {
-        self.0.len
-    }
-
-    /// Returns whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.0.len == 0
-    }
-
-    /// Returns the value for a message.
-    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
-        place_bytes(self.0)
-    }
-
-    /// The value that a message has brought. It is checked where the memory is accessed.
-    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
-        Self(place(bytes))
-    }
-}
 
 /// Memory of this task that other tasks access. What they do to it while the program accesses it is seen in part.
 pub struct Memregion {
     memory: Memory,
-    remote: RemoteMemory,
+    remote: RemoteRegion,
     len: usize,
     /// The endpoint on which it was created.
     at: Endpoint,
@@ -132,7 +101,7 @@ impl Memregion {
     }
 
     /// Returns the value by which other tasks name the memory.
-    pub fn remote(&self) -> RemoteMemory {
+    pub fn remote(&self) -> RemoteRegion {
         self.remote
     }
 
@@ -217,7 +186,7 @@ impl Section<'_> {
         let at = self.endpoint();
         match self.session.alloc_shared(len) {
             Ok(memory) => {
-                let remote = RemoteMemory(memory.region());
+                let remote = memory.region();
                 return Ok(Memregion { memory: Memory::Shared(memory.into()), remote, len, at });
             }
             Err(LapiError::NoSharedArea | LapiError::AreaExhausted { .. }) => {}
@@ -228,7 +197,7 @@ impl Section<'_> {
         let region = unsafe { RecvRegion::new(words.as_ptr().cast_mut().cast(), len) };
         let region = self.session.register_writable(region).map_err(|cause| self.failed(cause))?;
         self.session.state.registered.push((region, Arc::clone(&words)));
-        Ok(Memregion { memory: Memory::Words(words), remote: RemoteMemory(region), len, at })
+        Ok(Memregion { memory: Memory::Words(words), remote: region, len, at })
     }
 
     /// Ends the access of other tasks to the memory (PAMI_Memregion_destroy). Operations that have begun are carried
@@ -238,7 +207,7 @@ impl Section<'_> {
     /// If the section is of another context than the one that has created the memory.
     pub fn memregion_destroy(&mut self, memory: Memregion) {
         assert_eq!(memory.at, self.endpoint(), "the context that has created memory destroys it");
-        let (region, task) = (memory.remote.0, self.task());
+        let (region, task) = (memory.remote, self.task());
         let registered = &mut self.session.state.registered;
         if let Some(place) = registered.iter().position(|(other, _)| *other == region) {
             let (_, words) = registered.swap_remove(place);

@@ -5,9 +5,9 @@
 
 use transport_lapi::{CounterId, LapiError, Next, Put, RemoteRegion, Sink, Source, TaskId};
 
+use crate::RemoteMemory;
 use crate::context::{Callback, Section, both};
 use crate::error::Error;
-use crate::memory::RemoteMemory;
 use crate::state::{State, at_end};
 use crate::types::{Access, Association, Endpoint, Protocol, Type};
 
@@ -61,8 +61,8 @@ impl Section<'_> {
             dest, local: Source::Span(from), remote, offset, remote_type: None, ..
         } = &call
         {
-            let is_short = remote.0.is_in_area() && !from.is_empty() && self.is_here(*dest);
-            let put = || Put::new(dest.task(), remote.0, *offset, *from);
+            let is_short = remote.is_in_area() && !from.is_empty() && self.is_here(*dest);
+            let put = || Put::new(dest.task(), *remote, *offset, *from);
             if is_short && self.session.put(put()).is_ok() {
                 let PutCall { local, on_done, on_remote, .. } = call;
                 // A span owns nothing.
@@ -112,8 +112,7 @@ impl Section<'_> {
     }
 
     fn put_here(&mut self, call: PutCall) -> Result<(), Error> {
-        let remote =
-            self.access(&call, call.local.len(), |state, [_, can_put]| (&mut state.puts, can_put))?;
+        let remote = self.access(&call, call.local.len(), true)?;
         let PutCall { dest, local, offset, remote_type, on_done, on_remote, .. } = call;
         let target = dest.task();
         // What lies in an area is stored when the call returns.
@@ -151,8 +150,7 @@ impl Section<'_> {
     }
 
     fn get_here(&mut self, call: GetCall) -> Result<(), Error> {
-        let remote =
-            self.access(&call, call.local.len(), |state, [can_get, _]| (&mut state.gets, can_get))?;
+        let remote = self.access(&call, call.local.len(), false)?;
         let GetCall { dest, local, offset, remote_type, on_done, on_remote, .. } = call;
         let target = dest.task();
         if remote.is_in_area() && remote_type.is_none() {
@@ -188,18 +186,18 @@ impl Section<'_> {
         if is_told { Ok(()) } else { result }
     }
 
-    /// Chooses how a transfer accesses memory, and returns the description of the memory for that. `of` says which
-    /// association chooses, and whether the origin or the network can do it, given whether these can get and put. Only the
-    /// target stores and packs blocks of memory of its own.
+    /// Chooses how a put or a get accesses memory, and returns the description of the memory for that. Only the target stores
+    /// and packs blocks of memory of its own.
     fn access<L>(
         &mut self,
         call: &Transfer<L>,
         len: usize,
-        of: impl FnOnce(&mut State, [bool; 2]) -> (&mut Association<Access>, bool),
+        is_put: bool,
     ) -> Result<RemoteRegion, Error> {
-        let region = call.remote.0;
-        let can = self.session.accesses(call.dest.task(), &region);
-        let (association, is_possible) = of(&mut self.session.state, can);
+        let region = call.remote;
+        let [can_get, can_put] = self.session.accesses(call.dest.task(), &region);
+        let State { puts, gets, .. } = &mut self.session.state;
+        let (association, is_possible) = if is_put { (puts, can_put) } else { (gets, can_get) };
         let is_direct = region.is_in_area()
             || association.choose(len as u64)? == Access::Direct
                 && is_possible

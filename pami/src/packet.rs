@@ -34,9 +34,6 @@ pub(crate) struct Head {
     pub is_long: bool,
 }
 
-/// Bytes that describe where data lie.
-pub(crate) const PLACE_BYTES: usize = 64;
-
 /// Offsets of contexts that a word has room for.
 pub(crate) const MAX_CONTEXTS: usize = 16;
 
@@ -95,8 +92,8 @@ pub(crate) struct Parts<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Data<'a> {
     Here(&'a [u8]),
-    /// A description of where they lie at the sender.
-    There(&'a [u8; PLACE_BYTES]),
+    /// Where they lie at the sender.
+    There(RemoteRegion),
 }
 
 impl Parts<'_> {
@@ -105,7 +102,7 @@ impl Parts<'_> {
     pub fn len(&self) -> usize {
         match self.data {
             Data::Here(bytes) => bytes.len(),
-            Data::There(bytes) => usize::try_from(place(bytes).len).unwrap_or(usize::MAX),
+            Data::There(region) => usize::try_from(region.len).unwrap_or(usize::MAX),
         }
     }
 }
@@ -129,28 +126,10 @@ impl Head {
         let (header, rest) = rest.split_at_checked(self.header_len.into()).ok_or_else(short)?;
         let data = match self.is_long {
             false => Data::Here(rest),
-            true => Data::There(rest.try_into().map_err(|_| short())?),
+            true => Data::There(RemoteRegion::from_bytes(rest.try_into().map_err(|_| short())?)),
         };
         Ok(Parts { answer, header, data })
     }
-}
-
-/// Memory of a task in the form in which its description travels.
-pub(crate) fn place_bytes(region: RemoteRegion) -> [u8; PLACE_BYTES] {
-    let mut bytes = [0; PLACE_BYTES];
-    for (into, word) in bytes.chunks_exact_mut(8).zip(region.to_words()) {
-        into.copy_from_slice(&word.to_le_bytes());
-    }
-    bytes
-}
-
-/// The memory that a task has described.
-pub(crate) fn place(bytes: &[u8; PLACE_BYTES]) -> RemoteRegion {
-    let mut words = [0; PLACE_BYTES / 8];
-    for (word, from) in words.iter_mut().zip(bytes.chunks_exact(8)) {
-        *word = u64::from_le_bytes(from.try_into().unwrap_or_default());
-    }
-    RemoteRegion::from_words(words)
 }
 
 /// Words in the form in which they travel.

@@ -10,9 +10,9 @@ use transport_lapi::{Amsend, LapiError, MAX_UHDR, Next, RecvPart, SendRegion, So
 use crate::context::{Callback, Outcome, Section, both};
 use crate::dispatch::check_id;
 use crate::error::Error;
-use crate::packet::{Head, Packet, place_bytes};
+use crate::packet::{Head, Packet};
 use crate::state::{End, Operation, State, at_end};
-use crate::types::{Association, Endpoint, Hint, Hints, Protocol, Setting, Way, choose};
+use crate::types::{Endpoint, Hint, Hints, Protocol, Setting, Way, choose};
 use crate::{MAX_HEADER, PACKETS, RECV_IMMEDIATE_MAX, SEND_IMMEDIATE_MAX};
 
 /// The parameters of PAMI_Send and PAMI_Send_typed.
@@ -43,22 +43,15 @@ impl<'a> SendCall<'a> {
 /// Header and data that are joined in a short buffer, in bytes.
 const SHORT: usize = 64;
 
-/// Parts that are copied one behind the other, at most so many bytes.
-struct Joined<const MOST: usize> {
-    bytes: [u8; MOST],
-    len: usize,
-}
-
-impl<const MOST: usize> Joined<MOST> {
-    #[inline]
-    fn of(parts: &[&[u8]]) -> Self {
-        let (mut bytes, mut len) = ([0; MOST], 0);
-        for part in parts {
-            bytes[len..len + part.len()].copy_from_slice(part);
-            len += part.len();
-        }
-        Self { bytes, len }
+/// Copies parts one behind the other, at most so many bytes. Returns how many there are, too.
+#[inline]
+fn joined<const MOST: usize>(parts: &[&[u8]]) -> ([u8; MOST], usize) {
+    let (mut bytes, mut len) = ([0; MOST], 0);
+    for part in parts {
+        bytes[len..len + part.len()].copy_from_slice(part);
+        len += part.len();
     }
+    (bytes, len)
 }
 
 impl Section<'_> {
@@ -70,7 +63,7 @@ impl Section<'_> {
     /// such as a lost task, is told to the callbacks, or by the call if there are none.
     pub fn send(&mut self, call: SendCall<'_>) -> Result<(), Error> {
         check_id(call.dispatch)?;
-        self.send_by(call, Association::choose)
+        self.send_by(call, |state, len| state.sends.choose(len))
     }
 
     /// Sends a message of a collective, whatever the program has associated with its own messages.
@@ -82,13 +75,13 @@ impl Section<'_> {
     fn send_by(
         &mut self,
         call: SendCall<'_>,
-        choose: impl FnOnce(&Association<Protocol>, u64) -> Result<Protocol, Error>,
+        choose: impl FnOnce(&State, u64) -> Result<Protocol, Error>,
     ) -> Result<(), Error> {
         let SendCall { dest, dispatch, header, .. } = call;
         let head = self.head_of(dest, dispatch, [header.len(), call.data.len()])?;
         let protocol = match head.hints.get(Hint::RecvImmediate) {
             Setting::Enable => Protocol::Eager,
-            _ => choose(&self.session.state.sends, call.data.len() as u64)?,
+            _ => choose(&self.session.state, call.data.len() as u64)?,
         };
         if self.is_here(dest) {
             return self.transmit(call, head, protocol);
@@ -150,7 +143,7 @@ impl Section<'_> {
         parts: [&[u8]; 2],
         queues: bool,
     ) -> Result<Outcome, Error> {
-        let Joined { bytes, len } = Joined::<MOST>::of(&parts);
+        let (bytes, len) = joined::<MOST>(&parts);
         self.send_now(to, word, &bytes[..len], queues)
     }
 
@@ -236,7 +229,7 @@ impl Section<'_> {
         let number = remote.map(u64::to_le_bytes);
         let before = [number.as_ref().map_or(&[][..], |number| number), header];
         if len <= SHORT && !data.is_null() {
-            let Joined { mut bytes, len: at } = Joined::<SHORT>::of(&before);
+            let (mut bytes, at) = joined::<SHORT>(&before);
             let end = at + data.len();
             data.piece(0, data.len()).copy_to(RecvPart::of_slice(&mut bytes[at..end]));
             if self.session.try_amsend_bytes(to, PACKETS, word, &bytes[..end]) {
@@ -267,8 +260,8 @@ impl Section<'_> {
         });
         let on_end = End::Plain(on_end);
         let operation = Operation { target: to, awaits_target: true, on_end };
-        let number = self.session.state.operations.insert(operation);
-        let bytes = [&number.to_le_bytes()[..], header, &place_bytes(region)].concat();
+        let number = self.session.state.begin(operation);
+        let bytes = [&number.to_le_bytes()[..], header, &region.to_bytes()].concat();
         let head = Head { wants_answer: true, is_long: true, ..head };
         let sent = self.send_now(to, head.word(), &bytes, true);
         sent.map(|_| ()).or_else(|error| {
@@ -289,15 +282,15 @@ impl Section<'_> {
     ) -> Result<(), LapiError> {
         let word = &word.to_le_bytes()[..];
         let fits = word.len() + number.len() + header.len() <= MAX_UHDR;
-        let (uhdr, data) = if fits {
-            (Joined::<MAX_UHDR>::of(&[word, number, header]), data)
+        let ((uhdr, uhdr_len), data) = if fits {
+            (joined::<MAX_UHDR>(&[word, number, header]), data)
         } else {
             let data = data.piece(0, data.len()).to_vec();
-            (Joined::of(&[word]), Source::from([number, header, &data].concat()))
+            (joined(&[word]), Source::from([number, header, &data].concat()))
         };
         // A short message needs a pointer that is not null.
         let data = if data.is_empty() { Source::Span(SendRegion::EMPTY) } else { data };
-        let uhdr = &uhdr.bytes[..uhdr.len.next_multiple_of(8)];
+        let uhdr = &uhdr[..uhdr_len.next_multiple_of(8)];
         let call = Amsend { on_origin: next, ..Amsend::new(to, PACKETS, uhdr, data) };
         self.session.amsend(call).map(drop)
     }

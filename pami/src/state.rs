@@ -34,7 +34,10 @@ pub(crate) struct State {
     /// Messages for dispatches that are not set yet, and their number.
     pub early: Packets,
     pub num_early: usize,
-    pub operations: Operations,
+    /// What has begun and not ended, by numbers that are never used again.
+    pub operations: BTreeMap<u64, Operation>,
+    /// The next of these numbers.
+    next_operation: u64,
     /// What is to be called, and what it is told.
     pub due: VecDeque<(End, Result<(), Error>)>,
     /// Puts of which the end at the target is wanted: the counter of each and its operation.
@@ -171,7 +174,7 @@ impl State {
     /// Ends the operation of this task that an answer of `origin` is for.
     pub fn answered(&mut self, origin: TaskId, number: u64, is_good: bool) {
         let waits = |one: &Operation| one.awaits_target && one.target == origin;
-        match self.operations.get(number).is_some_and(waits) {
+        match self.operations.get(&number).is_some_and(waits) {
             // The loss or the purge has ended it, after the answer had arrived.
             false if self.collectives.lost.contains(&origin) => {}
             false => self.blame(origin, Violation::StrayAnswer { number }),
@@ -194,22 +197,37 @@ impl State {
         self.due.push_back((End::Plain(callback), result));
     }
 
+    /// Notes an operation that begins, and returns its number.
+    pub fn begin(&mut self, operation: Operation) -> u64 {
+        let number = self.next_operation;
+        self.next_operation += 1;
+        self.operations.insert(number, operation);
+        number
+    }
+
+    /// The numbers of the operations that end only when their target has done something: `target`, if it is given.
+    pub fn awaiting(&self, target: Option<TaskId>) -> Vec<u64> {
+        let is_its = |one: &Operation| target.is_none_or(|target| one.target == target);
+        let waits = |one: &Operation| one.awaits_target && is_its(one);
+        self.operations.iter().filter(|(_, one)| waits(one)).map(|(number, _)| *number).collect()
+    }
+
     /// Ends an operation, if it has not ended.
     pub fn end(&mut self, number: u64, result: Result<(), Error>) {
-        let ended = self.operations.remove(number);
+        let ended = self.operations.remove(&number);
         self.due.extend(ended.map(|operation| (operation.on_end, result)));
     }
 
     /// Ends what waits for a task that is lost or purged.
     pub fn lose(&mut self, lost: TaskId) {
         let error = || Err(Error::Lost { task: lost });
-        for number in self.operations.awaiting(Some(lost)) {
+        for number in self.awaiting(Some(lost)) {
             self.end(number, error());
         }
         let told = self.collectives.lose(lost).into_iter().chain(self.agreements.lose(lost));
         told.for_each(|tell| self.tell(tell, error()));
         let Self { operations, counted, .. } = self;
-        counted.retain(|&(_, number)| operations.get(number).is_some());
+        counted.retain(|&(_, number)| operations.contains_key(&number));
     }
 }
 
@@ -298,37 +316,6 @@ pub(crate) struct Operation {
     /// Whether it ends only when the target has done something.
     pub awaits_target: bool,
     pub on_end: End,
-}
-
-/// The operations, by numbers that are never used again.
-#[derive(Default)]
-pub(crate) struct Operations {
-    begun: u64,
-    under_way: BTreeMap<u64, Operation>,
-}
-
-impl Operations {
-    pub fn insert(&mut self, operation: Operation) -> u64 {
-        let number = self.begun;
-        self.begun += 1;
-        self.under_way.insert(number, operation);
-        number
-    }
-
-    pub fn get(&self, number: u64) -> Option<&Operation> {
-        self.under_way.get(&number)
-    }
-
-    pub fn remove(&mut self, number: u64) -> Option<Operation> {
-        self.under_way.remove(&number)
-    }
-
-    /// The numbers of those that end only when their target has done something: `target`, if it is given.
-    pub fn awaiting(&self, target: Option<TaskId>) -> Vec<u64> {
-        let is_its = |one: &Operation| target.is_none_or(|target| one.target == target);
-        let waits = |one: &Operation| one.awaits_target && is_its(one);
-        self.under_way.iter().filter(|(_, one)| waits(one)).map(|(number, _)| *number).collect()
-    }
 }
 
 #[cfg(test)]

@@ -268,7 +268,7 @@ fn wrong_arguments_are_refused_with_what_to_change() {
         let texts = [
             (
                 refused(Collective::Broadcast { root: 2, len: 1 }, 0),
-                "root 2 is out of range: the geometry has 2 members, counted from 0",
+                "root 2 is out of range: the group of the root has 2 ranks, counted from 0",
             ),
             (
                 refused(Collective::Allgather { block: 3 }, 2),
@@ -276,11 +276,11 @@ fn wrong_arguments_are_refused_with_what_to_change() {
             ),
             (
                 refused(Collective::Allgatherv { blocks: vec![0..1; 3] }, 1),
-                "3 blocks, lengths or headers for 2 members; give one for each",
+                "3 entries for 2 ranks; give one for each",
             ),
             (
                 refused(Collective::Alltoallv { send: vec![0..1; 2], receive: vec![] }, 1),
-                "0 blocks, lengths or headers for 2 members; give one for each",
+                "0 entries for 2 ranks; give one for each",
             ),
             (
                 refused(Collective::Allgatherv { blocks: vec![0..2, 1..3] }, 2),

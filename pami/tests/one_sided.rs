@@ -27,7 +27,7 @@ fn exchange(task: &Task, guard: &mut Guard<'_>) -> (Memregion, Endpoint, RemoteM
     let header = own.remote().to_bytes();
     let _ = guard.send_immediate(peer, 0, &header, &[]).unwrap();
     let theirs = come.wait_in(guard, 1)[0];
-    assert_eq!(theirs.len(), REGION as u64);
+    assert_eq!(theirs.len, REGION as u64);
     (own, peer, theirs, Meeting::of(task, guard))
 }
 

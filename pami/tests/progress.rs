@@ -7,9 +7,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use mpj_doubles::numbers::Numbers;
-use pami::{
-    Attribute, Client, Code, Context, Error, Guard, Hints, Outcome, RemoteMemory, SendCall,
-};
+use pami::{Client, Code, Context, Error, Guard, Hints, Outcome, SendCall};
 use support::{Kind, Log, Meeting, Task, run, run_with};
 use transport_lapi::Source;
 
@@ -19,14 +17,8 @@ fn clients_contexts_and_endpoints() {
     let second = Client::in_process("second", 1, 1).unwrap();
     assert_eq!((clients[1].name(), second[0].name()), ("first", "second"));
     let client = &mut clients[1];
-    let query = |client: &Client, attribute| client.query(attribute);
-    assert_eq!(query(client, Attribute::TaskId), 1);
-    assert_eq!(query(client, Attribute::NumTasks), 2);
-    assert_eq!(query(client, Attribute::NumLocalTasks), 2);
+    assert_eq!((client.task(), client.num_tasks(), client.num_contexts()), (1, 2, 3));
     assert_eq!(client.local_tasks().collect::<Vec<_>>(), [0, 1]);
-    assert_eq!(query(client, Attribute::NumContexts), 3);
-    assert_eq!(query(client, Attribute::MemregionSize), RemoteMemory::BYTES);
-    assert_eq!(query(client, Attribute::DispatchIdMax), 254);
     assert!(client.wtime() >= 0.0);
     let two = client.create_contexts(2).unwrap();
     assert_eq!(two[1].endpoint(), client.endpoint(1, 1).unwrap());

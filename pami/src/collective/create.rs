@@ -1,7 +1,6 @@
 //! Geometries come and go, when all tasks that take part agree: see `geometry/agreement.rs`.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::COLLECTIVES;
 use crate::context::{Callback, CallbackOf, Section};
@@ -87,7 +86,7 @@ impl Section<'_> {
         self.check_geometry(geometry)?;
         let why = match id {
             0 => Some("it is the world"),
-            _ if geometry.0.uses.load(Ordering::Relaxed) > 0 => {
+            _ if Arc::strong_count(&geometry.0.uses) > 1 => {
                 Some("a collective has not ended; wait for its callback")
             }
             _ => None,

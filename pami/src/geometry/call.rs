@@ -3,13 +3,14 @@
 //!
 //! Members know all lengths, so nothing has to be said before the data. Lengths are in bytes.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::slice::from_ref;
 
 use mpicore::collective::{
     Blocks, Buffer, CollectiveError, Exchange, Local, Member, Message, Operands, Order, Part,
-    Place, Schedule, Scratch, allgather, allgatherv, allreduce, alltoall, barrier, bcast,
-    divided_bcast, exscan, gather, gatherv, reduce, reduce_scatter, scan, scatter, scatterv,
+    Place, Scratch, allgather, allgatherv, allreduce, alltoall, barrier, bcast, divided_bcast,
+    exscan, gather, gatherv, reduce, reduce_scatter, scan, scatter, scatterv,
 };
 use mpicore::op::{ElementKind, Op, Predefined, UserOp, reduce_local};
 
@@ -136,21 +137,11 @@ type Round = (Vec<Message>, Vec<Local>);
 /// What a member does.
 pub(crate) struct Plan {
     /// The rounds that have not begun.
-    pub rounds: std::vec::IntoIter<Round>,
+    pub rounds: VecDeque<Round>,
     /// Bytes of an element, in which places are counted.
     pub unit: usize,
     /// Bytes of temporary memory.
     pub scratch: usize,
-}
-
-impl Plan {
-    fn new(rounds: Vec<Round>, unit: usize, scratch: usize) -> Self {
-        Self { rounds: rounds.into_iter(), unit, scratch }
-    }
-}
-
-fn owned(schedule: &Schedule) -> Vec<Round> {
-    schedule.rounds().map(|round| (round.messages.to_vec(), round.local.to_vec())).collect()
 }
 
 impl<'a> Arguments<'a> {
@@ -169,7 +160,7 @@ impl Collective {
     pub(crate) fn arguments(&self) -> (Xfer, Arguments<'_>) {
         let of = |len: &usize| Arguments { len: *len, ..Arguments::default() };
         let rooted = |root: &usize, len| Arguments { root: Some(*root), ..of(len) };
-        let listed = |blocks| Arguments { blocks, ..Arguments::default() };
+        let listed = |root, blocks| Arguments { root, blocks, ..Arguments::default() };
         let active =
             |id: &usize, headers, len| Arguments { active: Some((*id, headers)), ..of(len) };
         match self {
@@ -182,17 +173,13 @@ impl Collective {
                 (Xfer::ReduceScatter, Arguments { lens, ..of(&0) }.combining(op))
             }
             Self::Allgather { block } => (Xfer::Allgather, of(block)),
-            Self::Allgatherv { blocks } => (Xfer::Allgatherv, listed([blocks, &[]])),
+            Self::Allgatherv { blocks } => (Xfer::Allgatherv, listed(None, [blocks, &[]])),
             Self::Scatter { root, block } => (Xfer::Scatter, rooted(root, block)),
-            Self::Scatterv { root, blocks } => {
-                (Xfer::Scatterv, Arguments { blocks: [blocks, &[]], ..rooted(root, &0) })
-            }
+            Self::Scatterv { root, blocks } => (Xfer::Scatterv, listed(Some(*root), [blocks, &[]])),
             Self::Gather { root, block } => (Xfer::Gather, rooted(root, block)),
-            Self::Gatherv { root, blocks } => {
-                (Xfer::Gatherv, Arguments { blocks: [blocks, &[]], ..rooted(root, &0) })
-            }
+            Self::Gatherv { root, blocks } => (Xfer::Gatherv, listed(Some(*root), [blocks, &[]])),
             Self::Alltoall { block } => (Xfer::Alltoall, of(block)),
-            Self::Alltoallv { send, receive } => (Xfer::Alltoallv, listed([send, receive])),
+            Self::Alltoallv { send, receive } => (Xfer::Alltoallv, listed(None, [send, receive])),
             Self::Ambroadcast { dispatch, header, len } => {
                 (Xfer::Ambroadcast, active(dispatch, from_ref(header), len))
             }
@@ -231,7 +218,7 @@ impl Collective {
         let (xfer, arguments) = self.arguments();
         let Arguments { root, op, blocks: [some, others], lens, active, .. } = arguments;
         if let Some(root) = root.filter(|root| *root >= members) {
-            return Err(Error::Root { root, members });
+            return Err(CollectiveError::Root { root: root as i64, size: members as u32 }.into());
         }
         let headers = active.map_or(members, |(_, headers)| headers.len());
         let given: &[usize] = match xfer {
@@ -242,7 +229,7 @@ impl Collective {
             _ => &[],
         };
         if let Some(&given) = given.iter().find(|given| **given != members) {
-            return Err(Error::Blocks { given, members });
+            return Err(CollectiveError::Entries { given, size: members as u32 }.into());
         }
         if let Some(block) = some.iter().chain(others).find(|block| block.start > block.end) {
             return Err(Error::Reversed { start: block.start, end: block.end });
@@ -256,36 +243,35 @@ impl Collective {
     /// Checks the arguments, and returns what a member has and gets.
     ///
     /// # Errors
-    /// [`Error::Root`], [`Error::Blocks`], [`Error::Reversed`], [`Error::Elements`], [`Error::Collective`].
+    /// [`Error::Reversed`], [`Error::Elements`], [`Error::Collective`].
     pub(crate) fn shape(&self, rank: usize, members: usize) -> Result<Shape, Error> {
         self.check(members)?;
-        let end = |blocks: &[Range<usize>]| blocks.iter().map(|block| block.end).max().unwrap_or(0);
-        let at = |root: usize, len: usize| if rank == root { len } else { 0 };
-        let times = |block: usize| {
-            let count = block as u64;
-            let too_many = CollectiveError::Count { count, blocks: members as u32 };
-            block.checked_mul(members).ok_or(too_many)
+        let (xfer, Arguments { root, len, blocks: [some, others], lens, .. }) = self.arguments();
+        let at_root = |len: usize| if root == Some(rank) { len } else { 0 };
+        let own = |blocks: &[Range<usize>]| blocks.get(rank).map_or(len, Range::len);
+        let all = |blocks: &[Range<usize>]| match blocks.iter().map(|block| block.end).max() {
+            Some(end) => Ok(end),
+            None => len
+                .checked_mul(members)
+                .ok_or(CollectiveError::Count { count: len as u64, blocks: members as u32 }),
         };
-        let (input, output) = match self {
-            Self::Barrier => (0, 0),
-            Self::Broadcast { root, len } => (at(*root, *len), *len),
-            Self::Allreduce { len, .. } | Self::Scan { len, .. } => (*len, *len),
-            Self::Reduce { root, len, .. } => (*len, at(*root, *len)),
-            Self::ReduceScatter { lens, .. } => {
-                (lens.iter().fold(0, |all: usize, len| all.saturating_add(*len)), lens[rank])
+        let (input, output) = match xfer {
+            Xfer::Barrier => (0, 0),
+            Xfer::Broadcast => (at_root(len), len),
+            Xfer::Allreduce | Xfer::Scan => (len, len),
+            Xfer::Reduce => (len, at_root(len)),
+            Xfer::ReduceScatter => {
+                (lens.iter().copied().fold(0, usize::saturating_add), lens[rank])
             }
-            Self::Allgather { block } => (*block, times(*block)?),
-            Self::Allgatherv { blocks } => (blocks[rank].len(), end(blocks)),
-            Self::Scatter { root, block } => (at(*root, times(*block)?), *block),
-            Self::Scatterv { root, blocks } => (at(*root, end(blocks)), blocks[rank].len()),
-            Self::Gather { root, block } => (*block, at(*root, times(*block)?)),
-            Self::Gatherv { root, blocks } => (blocks[rank].len(), at(*root, end(blocks))),
-            Self::Alltoall { block } => (times(*block)?, times(*block)?),
-            Self::Alltoallv { send, receive } => (end(send), end(receive)),
-            Self::Ambroadcast { len, .. } => (*len, 0),
-            Self::Amscatter { block, .. } => (times(*block)?, 0),
-            Self::Amgather { block, .. } => (0, times(*block)?),
-            Self::Amreduce { len, .. } => (0, times(*len).map(|_| *len)?),
+            Xfer::Allgather | Xfer::Allgatherv => (own(some), all(some)?),
+            Xfer::Scatter | Xfer::Scatterv => (at_root(all(some)?), own(some)),
+            Xfer::Gather | Xfer::Gatherv => (own(some), at_root(all(some)?)),
+            Xfer::Alltoall | Xfer::Alltoallv => (all(some)?, all(others)?),
+            Xfer::Ambroadcast => (len, 0),
+            Xfer::Amscatter => (all(&[])?, 0),
+            Xfer::Amgather => (0, all(&[])?),
+            // What the initiator receives is that of all.
+            Xfer::Amreduce => (0, all(&[]).map(|_| len)?),
         };
         let results = match self {
             Self::Scan { exclusive: true, .. } if rank == 0 => Vec::new(),
@@ -342,10 +328,12 @@ impl Collective {
             Xfer::Gather | Xfer::Gatherv => gatherv(member, root, own, blocks),
             Xfer::Alltoall => alltoall(member, Some(blocks), blocks),
             Xfer::Alltoallv => alltoall(member, Some(blocks), others.blocks()),
-            Xfer::Ambroadcast | Xfer::Amscatter => return Ok(Plan::new(Vec::new(), unit, 0)),
+            Xfer::Ambroadcast | Xfer::Amscatter => {
+                return Ok(Plan { rounds: VecDeque::new(), unit, scratch: 0 });
+            }
             Xfer::Amgather => {
                 let messages = answers(member, Buffer::Output, len);
-                return Ok(Plan::new(vec![(messages, Vec::new())], unit, 0));
+                return Ok(Plan { rounds: [(messages, Vec::new())].into(), unit, scratch: 0 });
             }
             Xfer::Amreduce => return Ok(combined_answers(member, len, unit)),
         }?;
@@ -353,7 +341,9 @@ impl Collective {
         else {
             unreachable!("no block has a datatype of its own")
         };
-        Ok(Plan::new(owned(&schedule), unit, count as usize * unit))
+        let rounds = schedule.rounds();
+        let rounds = rounds.map(|round| (round.messages.to_vec(), round.local.to_vec())).collect();
+        Ok(Plan { rounds, unit, scratch: count as usize * unit })
     }
 }
 
@@ -393,5 +383,6 @@ fn combined_answers(member: Member<'_>, len: usize, unit: usize) -> Plan {
     let reduce = |rank| Local::Reduce { from: operands(rank), into: operands(size - 1) };
     let copy = Local::Copy { from: operands(size - 1), into: place(Buffer::Output, 0, count) };
     let local = (0..size - 1).rev().map(reduce).chain([copy]).collect();
-    Plan::new(vec![(answers(member, Buffer::Scratch, count), local)], unit, size * len)
+    let rounds = [(answers(member, Buffer::Scratch, count), local)].into();
+    Plan { rounds, unit, scratch: size * len }
 }

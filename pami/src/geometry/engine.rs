@@ -219,7 +219,7 @@ impl Running {
                 return Ok(false);
             }
             std::mem::take(&mut self.local).into_iter().for_each(|step| self.step(step));
-            let Some((messages, local)) = self.plan.rounds.next() else { return Ok(true) };
+            let Some((messages, local)) = self.plan.rounds.pop_front() else { return Ok(true) };
             self.local = local;
             for message in messages {
                 match message {

@@ -49,7 +49,7 @@ impl Section<'_> {
     fn fence(&mut self, target: Option<TaskId>, on_done: Callback) -> Result<(), Error> {
         self.check_region(true)?;
         self.session.begin_fence(target).map_err(|cause| self.failed(cause))?;
-        let awaited = self.session.state.operations.awaiting(target);
+        let awaited = self.session.state.awaiting(target);
         self.session.state.fences.push(Fence { target, awaited, on_done });
         Ok(())
     }

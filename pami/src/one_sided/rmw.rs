@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use transport_lapi::{Operation as LapiOperation, Rmw, RmwOp};
 
+use crate::RemoteMemory;
 use crate::context::{CallbackOf, Section};
 use crate::error::Error;
-use crate::memory::RemoteMemory;
 use crate::state::{End, Operation, at_end};
 use crate::types::{Endpoint, Value};
 
@@ -117,11 +117,11 @@ impl Section<'_> {
     fn rmw_here(&mut self, call: RmwCall) -> Result<(), Error> {
         let operation = call.operation();
         let RmwCall { dest, remote, offset, value, on_done, .. } = call;
-        let (target, rmw) = (dest.task(), Rmw::new(dest.task(), remote.0, offset, operation));
+        let (target, rmw) = (dest.task(), Rmw::new(dest.task(), remote, offset, operation));
         let Some(callback) = on_done else {
             return self.session.rmw(rmw).map(drop).map_err(|cause| self.failed(cause));
         };
-        if remote.0.is_in_area() {
+        if remote.is_in_area() {
             // The result is here when the call returns.
             let before = self.session.rmw(rmw).map_err(|cause| self.failed(cause));
             let before = before.map(|bits| value.with(bits.unwrap_or(0)));
@@ -136,7 +136,7 @@ impl Section<'_> {
         let prev = Some(Arc::clone(&bits));
         let on_end = End::Value(callback, value, Some(bits));
         let operation = Operation { target, awaits_target: false, on_end };
-        let number = Some(self.session.state.operations.insert(operation));
+        let number = Some(self.session.state.begin(operation));
         let begun = self.session.rmw(Rmw { prev, next: at_end(number), ..rmw });
         begun.map(drop).or_else(|cause| self.fail([number], cause))
     }

@@ -102,6 +102,7 @@ impl RemoteRegion {
     /// use transport_lapi::{RemoteKey, RemoteRegion};
     /// let region = RemoteRegion { addr: 8, len: 100, key: 7, direct: RemoteKey::new(&[1; 32]) };
     /// assert_eq!(RemoteRegion::from_words(region.to_words()), region);
+    /// assert_eq!(RemoteRegion::from_bytes(&region.to_bytes()), region);
     /// ```
     pub fn to_words(&self) -> [u64; 8] {
         let Self { addr, len, key, direct } = *self;
@@ -118,6 +119,24 @@ impl RemoteRegion {
         let used = usize::try_from(direct_len).unwrap_or(usize::MAX);
         let direct = bytes.as_flattened().get(..used).map_or(RemoteKey::NONE, RemoteKey::new);
         Self { addr, len, key, direct }
+    }
+
+    /// Length of the description as bytes.
+    pub const BYTES: usize = 64;
+
+    /// Returns [`Self::to_words`] as bytes.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let words = self.to_words().map(u64::to_le_bytes);
+        words.as_flattened().try_into().expect("eight words have so many bytes")
+    }
+
+    /// The description that another task has sent as bytes.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        let mut words = [0; Self::BYTES / size_of::<u64>()];
+        for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(size_of::<u64>())) {
+            *word = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+        }
+        Self::from_words(words)
     }
 
     /// Set in the key of memory in the owner's shared area; the other bits are its offset there.
