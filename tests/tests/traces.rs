@@ -1,5 +1,7 @@
 //! `mpjrun --trace` and `--profile` of programs in Rust: what is shown of their calls, messages and parts.
 
+use std::collections::BTreeMap;
+
 use mpj_harness::{Outcome, Shown, example, launch};
 use tempfile::TempDir;
 use tracing_subscriber::layer::SubscriberExt;
@@ -141,6 +143,33 @@ fn parts_of_calls_are_shown_on_request_and_queues_always() {
         // The data of a rendezvous are at the sender.
         let bytes = counter(1, "bytes of unexpected messages");
         assert!(has_details || bytes.iter().any(|bytes| *bytes >= 20), "{:?}", shown.counters);
+    }
+}
+
+#[test]
+fn the_protocol_of_each_send_is_shown() {
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("trace");
+    let test = std::env::current_exe().expect("a test knows its own path");
+    // Each second rank sends one long message and one short one, and starts 40 short ones.
+    let senders = RANKS / 2;
+    for (backend, long, short) in [
+        ("auto", "rendezvous", "eager"),
+        ("eager", "eager", "eager"),
+        ("rendezvous", "rendezvous", "rendezvous"),
+    ] {
+        let job = launch(&test).ranks(RANKS).options(["--backend", backend, "--trace"]);
+        // Where the protocol is chosen for each message, the long one finds too little memory to come early.
+        let limit = if backend == "auto" { "1M" } else { "64M" };
+        let job = job.options([&file]).env("MPJ_EARLY_LIMIT", limit);
+        job.args(["has_rounds_phases_and_queues", "--exact", "--include-ignored"]).expect(0);
+        let mut expected = BTreeMap::new();
+        for (name, protocol, sends) in [("send", long, 1), ("send", short, 1), ("isend", short, 40)]
+        {
+            let key = (name.to_owned(), protocol.to_owned());
+            *expected.entry(key).or_insert(0) += senders * sends;
+        }
+        assert_eq!(Shown::read(&file).protocols, expected, "{backend}");
     }
 }
 

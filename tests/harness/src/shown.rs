@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The number of the argument of calls that were not over.
+/// The numbers of arguments: of calls that were not over, and of the protocol of sends.
 const UNFINISHED: u64 = 8;
+const PROTOCOL: u64 = 9;
 
 /// Fields of a message of Protocol Buffers that are bytes, numbers, or numbers of 8 bytes.
 enum Field<'a> {
@@ -54,6 +55,8 @@ pub struct Shown {
     pub calls: BTreeMap<String, usize>,
     /// The names of calls that were not over at the end.
     pub unfinished: Vec<String>,
+    /// How often a call of this name, the first one, went by the protocol of this name, the second one.
+    pub protocols: BTreeMap<(String, String), usize>,
     /// How many ends each message has.
     pub messages: BTreeMap<u64, usize>,
     /// The messages that leave one call and arrive in another one, in the order of their numbers.
@@ -74,6 +77,8 @@ pub struct Arrow {
 struct Reading {
     /// The names of calls, by sequence and number.
     names: BTreeMap<(u64, u64), String>,
+    /// The texts of arguments, in the same way.
+    texts: BTreeMap<(u64, u64), String>,
     /// The counters by the numbers of their tracks.
     counters: BTreeMap<u64, (String, String)>,
     /// The names of tracks by their numbers, and the tracks of sequences.
@@ -121,13 +126,11 @@ impl Shown {
                     let events = message(&value, 11).unwrap_or_default();
                     reading.track_of.extend(sequence.zip(of(&events, 11)));
                 }
-                12 => reading.names.extend(value.iter().filter_map(|field| match field {
-                    (2, Field::Bytes(name)) => {
-                        let name = fields(name);
-                        Some(((sequence?, of(&name, 1)?), text(&name, 2)?))
-                    }
-                    _ => None,
-                })),
+                12 => {
+                    let sequence = sequence.expect("one");
+                    reading.names.extend(interned(&value, 2, sequence));
+                    reading.texts.extend(interned(&value, 29, sequence));
+                }
                 11 => self.event(&value, (sequence.expect("one"), of(packet, 8)), reading),
                 _ => {}
             }
@@ -156,14 +159,18 @@ impl Shown {
         let has_flow = event.iter().any(|(field, _)| matches!(field, 47 | 48));
         if let (Some(number), false) = (of(event, 10), has_flow) {
             let name = reading.names[&(sequence, number)].clone();
-            let is_unfinished = |(field, value): &(u64, Field<'_>)| match value {
-                Field::Bytes(argument) => {
-                    *field == 4 && of(&fields(argument), 1) == Some(UNFINISHED)
+            for (field, value) in event {
+                let (4, Field::Bytes(argument)) = (field, value) else { continue };
+                let argument = fields(argument);
+                match of(&argument, 1) {
+                    Some(UNFINISHED) => self.unfinished.push(name.clone()),
+                    Some(PROTOCOL) => {
+                        let number = of(&argument, 17).expect("a text that all calls share");
+                        let protocol = reading.texts[&(sequence, number)].clone();
+                        *self.protocols.entry((name.clone(), protocol)).or_default() += 1;
+                    }
+                    _ => {}
                 }
-                Field::Number(_) => false,
-            };
-            if event.iter().any(is_unfinished) {
-                self.unfinished.push(name.clone());
             }
             *self.calls.entry(name).or_default() += 1;
         }
@@ -173,6 +180,21 @@ impl Shown {
     pub fn calls(&self, name: &str) -> usize {
         self.calls.get(name).copied().unwrap_or(0)
     }
+}
+
+/// The texts of this list that events name by numbers, each with its sequence and number.
+fn interned<'a>(
+    lists: &'a [(u64, Field<'a>)],
+    wanted: u64,
+    sequence: u64,
+) -> impl Iterator<Item = ((u64, u64), String)> + 'a {
+    lists.iter().filter_map(move |(list, entry)| match entry {
+        Field::Bytes(entry) if *list == wanted => {
+            let entry = fields(entry);
+            Some(((sequence, of(&entry, 1)?), text(&entry, 2)?))
+        }
+        _ => None,
+    })
 }
 
 fn of(message: &[(u64, Field<'_>)], wanted: u64) -> Option<u64> {
