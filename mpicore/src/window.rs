@@ -159,8 +159,11 @@ struct Peer {
     /// Accesses to its memory by the network that have not ended (NW2), and the number of the last one.
     accesses_under_way: Vec<network::Access>,
     next_access: u64,
-    /// Number of the message that ended the last epoch of start.
+    /// Whether the network has refused one.
+    refuses_accesses: bool,
+    /// Number of the message that ended the last epoch of start, and of the one that asked for the lock.
     completed: u64,
+    locked: u64,
     /// Bytes of messages that it was not known to have carried out, since it last had carried out all.
     ahead: usize,
     /// How often it has exposed its window to this rank, and has completed its accesses, beyond what was waited for.

@@ -7,7 +7,8 @@
 //!
 //! - NW1: an operation goes by the network only while the target is known to have carried out all messages of this rank.
 //!   So the target has granted the lock, or has exposed its window, before it is accessed; and an access never overtakes a
-//!   message. While that is not known the operation is a message, too, and the target answers when the lock is there.
+//!   message. While that is not known the operation is a message, too, and the target answers when the lock is there, for
+//!   which long ones wait: their data would wait for it, too.
 //!   After a start, a target's post says that it has carried out the epoch before.
 //! - NW2: a message to a target is sent when all accesses to it by the network have ended, which for puts means that their
 //!   bytes are in place (DR1). So flush, unlock, complete and fence, which send a message or wait for the same, and
@@ -24,10 +25,10 @@ use std::ops::Range;
 
 use mpjdev::{Call, Device, Ending, RecvRegion, RemoteRegion, Sink, Source, Status};
 
+use super::Inner;
 use super::head::{Head, Kind};
 use super::memory::append;
-use super::operation::Form;
-use super::{Inner, Peer};
+use super::operation::{Form, LONG};
 use crate::communicator::Communicator;
 use crate::error::{Error, WindowError};
 
@@ -63,13 +64,6 @@ impl Access {
 pub(super) enum Buffers {
     Put(Source),
     Get(Sink),
-}
-
-impl Peer {
-    /// Returns whether nothing is under way that its next message must not overtake (NW2).
-    pub fn is_quiet(&self) -> bool {
-        self.accesses_under_way.is_empty()
-    }
 }
 
 /// Registers memory of this rank with the network, if it reaches another one by it. A device that has failed says so later.
@@ -132,14 +126,16 @@ impl Inner {
         self.network.get().is_some_and(|network| network.region(rank).is_some())
     }
 
-    /// Waits until all accesses to a rank by the network have ended (NW2).
+    /// Waits until all accesses to a rank by the network that have begun before have ended (NW2).
     pub(super) fn end_accesses(&self, call: Call, rank: u32) -> Result<(), Error> {
-        match self.reaches(rank) {
-            true => self.wait_until(call, rank, |state| {
-                state.peers[rank as usize].is_quiet().then_some(())
-            }),
-            false => Ok(()),
+        if !self.reaches(rank) {
+            return Ok(());
         }
+        let last = self.state().peers[rank as usize].next_access;
+        self.wait_until(call, rank, |state| {
+            let mut under_way = state.peers[rank as usize].accesses_under_way.iter();
+            under_way.all(|access| access.number > last).then_some(())
+        })
     }
 
     /// Begins a put or a get of one block by the network. The buffers come back if it is to be a message (NW1).
@@ -153,6 +149,10 @@ impl Inner {
         let Some(region) = self.network.get().and_then(|network| network.region(rank)) else {
             return Ok(Err(buffers));
         };
+        if place.end - place.start >= LONG as i64 {
+            let locked = self.state().peers[rank as usize].locked;
+            self.settle_up_to(Call::WinLock, rank, locked)?;
+        }
         let offset = place.start as u64;
         let writes = matches!(buffers, Buffers::Put(_));
         let mut access = Access { number: 0, place, writes };
@@ -160,7 +160,7 @@ impl Inner {
             let mut state = self.state();
             let is_asked = state.epochs.is_asked(rank);
             let peer = &mut state.peers[rank as usize];
-            if !is_asked || peer.done < peer.sent {
+            if !is_asked || peer.done < peer.sent || peer.refuses_accesses {
                 return Ok(Err(buffers));
             }
             let has_room = peer.accesses_under_way.len() < MOST;
@@ -184,7 +184,7 @@ impl Inner {
         let (device, context) = (self.communicator.device(), self.communicator.context());
         let started = (|| {
             let request = match form.has_request {
-                true => Some(device.begin(Call::Rget, context, 0)?),
+                true => Some(device.begin(Call::Other, context, 0)?),
                 false => None,
             };
             let peer = self.communicator.group().job_rank(rank)? as usize;
@@ -219,6 +219,8 @@ impl Inner {
         (kept, ending): (Option<Source>, Option<Ending>),
     ) {
         let is_refused = outcome.as_ref().is_err_and(|error| error.lost_rank().is_none());
+        // Each further one might take as long to be refused.
+        self.state().peers[rank as usize].refuses_accesses |= is_refused;
         let mut ended = outcome;
         let kept = kept.filter(|_| is_refused);
         let message = kept.and_then(|from| {

@@ -105,6 +105,8 @@ impl Window {
             Flavor::Dynamic => self.0.flush(Call::WinComplete, targets.iter().copied()),
             _ => Ok(()),
         };
+        let mut ended = targets.iter().map(|rank| self.0.end_accesses(Call::WinComplete, *rank));
+        ended.try_for_each(|ended| ended)?;
         for &rank in &targets {
             self.0.ask(rank, Kind::Complete)?;
         }
@@ -424,8 +426,10 @@ impl Inner {
         let mut state = self.state();
         let peer = &mut state.peers[rank as usize];
         let number = peer.next();
-        if kind == Kind::Complete {
-            peer.completed = number;
+        match kind {
+            Kind::Complete => peer.completed = number,
+            Kind::Lock { .. } => peer.locked = number,
+            _ => {}
         }
         if matches!(kind, Kind::Flush | Kind::Unlock) {
             (peer.asked, peer.is_open) = (number, false);

@@ -106,6 +106,42 @@ impl Epoch {
     }
 }
 
+/// A long put waits for its lock, and then needs no message.
+#[test]
+fn a_long_put_waits_for_its_lock() {
+    job::run_over(Network::OneSidedHosts, 2, BackendChoice::Eager, |world| {
+        const NUMBERS: usize = 4096;
+        let window = Window::allocate(world, 8 * NUMBERS, 8).map_err(wrong)?;
+        if world.rank() == 0 {
+            let values = vec![7_u64; NUMBERS];
+            // SAFETY: G1: the numbers stay until the window is unlocked.
+            let all = unsafe { SendRegion::new(values.as_ptr().cast(), 8 * NUMBERS) };
+            let number = &number();
+            let target = Target { count: NUMBERS as i64, ..at(0, number) };
+            let before = accesses(world)?;
+            window.lock(LockKind::Exclusive, 1, true).map_err(wrong)?;
+            window.put(all.into(), target).map_err(wrong)?;
+            window.unlock(1).map_err(wrong)?;
+            if accesses(world)? != before + 1 {
+                return Err("the put was a message".to_owned());
+            }
+        }
+        world.run_barrier().map_err(wrong)?;
+        if world.rank() == 1 {
+            let mut last = 0;
+            window.lock(LockKind::Shared, 1, true).map_err(wrong)?;
+            let number = &number();
+            let target = at(NUMBERS as i64 - 1, number);
+            window.get(into(&mut last).into(), target).map_err(wrong)?;
+            window.unlock(1).map_err(wrong)?;
+            if last != 7 {
+                return Err(format!("{last} has come"));
+            }
+        }
+        window.free().map_err(wrong)
+    });
+}
+
 /// Rank 1 waits for rank 0 without a call of the library, while rank 0 writes and reads its window.
 #[test]
 fn a_target_that_makes_no_progress_is_accessed() {

@@ -24,7 +24,8 @@ pub(crate) fn map(file: impl AsFd, bytes: usize) -> Result<NonNull<u8>> {
 }
 
 /// Maps `range` of a file once more, in place of a part of a mapping that begins at `base`, for writing alone. Where memory
-/// that can be written can also be read, it can be read, too. After an error, nothing may be mapped there.
+/// that can be written can also be read, it can be read, too. (mprotect does the same, but Valgrind goes through each byte of
+/// what it changes.) After an error, nothing may be mapped there.
 ///
 /// # Safety
 /// The mapping is of this file, and has these pages. Nobody has used them yet.

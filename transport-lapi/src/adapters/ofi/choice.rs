@@ -75,6 +75,13 @@ impl Offer {
         let by_software = is_over_tcp(&self.provider) || lowest(&self.provider) == "udp";
         if by_software { GetKind::RemoteSoftware } else { GetKind::RemoteDirect }
     }
+
+    /// Whether hardware writes the memory of other tasks, and begins nothing more once a registration has ended. Software of
+    /// a network may go on with what it has begun.
+    pub(super) fn writes_by_hardware(&self) -> bool {
+        let is_over_datagrams = self.provider.ends_with(";ofi_rxd");
+        self.has_writes && ["verbs", "cxi"].contains(&lowest(&self.provider)) && !is_over_datagrams
+    }
 }
 
 /// The offer that is taken, with the reason.
@@ -202,6 +209,14 @@ mod tests {
         let of = |provider| offer(provider, "eth0").reads();
         assert_eq!(["tcp", "net", "udp;ofi_rxd"].map(of), [GetKind::RemoteSoftware; 3]);
         assert_eq!(["verbs;ofi_rxm", "cxi"].map(of), [GetKind::RemoteDirect; 2]);
+    }
+
+    #[test]
+    fn only_hardware_writes() {
+        let of = |provider| Offer { has_writes: true, ..offer(provider, "x") }.writes_by_hardware();
+        assert_eq!(["verbs;ofi_rxm", "verbs", "cxi"].map(of), [true; 3]);
+        assert_eq!(["tcp", "net", "verbs;ofi_rxd", "psm3", "efa"].map(of), [false; 5]);
+        assert!(!Offer { has_writes: false, ..offer("cxi", "x") }.writes_by_hardware());
     }
 
     #[test]

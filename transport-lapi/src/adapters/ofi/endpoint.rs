@@ -25,7 +25,7 @@ use super::contacts::socket_address;
 use super::fabric::Fabric;
 use super::memory::{Buffers, Exposed, Spans};
 use super::object::{Object, call};
-use crate::adapter::{AdapterError, Caps};
+use crate::adapter::{AdapterError, Caps, GetKind};
 use crate::adapters::hosts::table::MAX_ADDRESS;
 use crate::memory::region::SendRegion;
 
@@ -363,6 +363,15 @@ impl OfiEndpoint {
     /// Whether other tasks may access memory of the program.
     pub(super) fn exposes(&self) -> bool {
         !self.exposed.is_empty()
+    }
+
+    /// Whether such accesses need this task's calls: those of software do, and providers of hardware may finish a read of a
+    /// message by them. Memory that stays exposed for long, as windows do, is left to hardware.
+    pub(super) fn serves(&self) -> bool {
+        match self.fabric.caps().gets {
+            Some(GetKind::RemoteSoftware) => self.exposes(),
+            _ => self.exposed.has_constant(),
+        }
     }
 
     /// Offers to read memory of a task, `place` of its provider's key (fi_read), or to write it (fi_writemsg), so that

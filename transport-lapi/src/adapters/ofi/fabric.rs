@@ -57,6 +57,23 @@ impl Fabric {
     /// # Errors
     /// [`AdapterError::NoFabric`] with the cause and what to change.
     pub fn open(choice: &FabricChoice) -> Result<Arc<Self>, AdapterError> {
+        Self::open_for(choice, Offer::writes_by_hardware)
+    }
+
+    /// [`Fabric::open`], with writes of other tasks' memory also where software of the network carries them out. It may go on
+    /// with one that it has begun when the registration of the memory ends (A11), so the tasks of a test that use this meet
+    /// before.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_with_writes_by_software(choice: &FabricChoice) -> Result<Arc<Self>, AdapterError> {
+        Self::open_for(choice, |offer| offer.has_writes)
+    }
+
+    fn open_for(
+        choice: &FabricChoice,
+        has_puts: impl FnOnce(&Offer) -> bool,
+    ) -> Result<Arc<Self>, AdapterError> {
         let no_fabric = |reason| AdapterError::NoFabric { reason };
         let library = Library::get().map_err(no_fabric)?;
         let reads = FI_MSG | FI_RMA | FI_READ | FI_REMOTE_READ;
@@ -95,7 +112,7 @@ impl Fabric {
             pieces: Pieces::new(MAX_BODY as u32, [THIRD; 3]),
             copies_bodies: true,
             gets: offers[index].has_rma.then_some(offers[index].reads()),
-            puts: offers[index].has_writes,
+            puts: has_puts(&offers[index]),
             atomics: false,
         };
         Ok(Arc::new(Self { library, info, fabric, caps, explanation }))

@@ -114,15 +114,15 @@ impl Buffers {
 }
 
 /// Memory of the program that other tasks read or write (OE4).
-pub(super) struct Exposed(FxHashMap<u64, Object<fid_mr>>);
+pub(super) struct Exposed(FxHashMap<u64, (Object<fid_mr>, bool)>);
 
 impl Exposed {
     pub(super) fn new() -> Self {
         Self(FxHashMap::default())
     }
 
-    /// Lets other tasks read memory, and write it if that is asked for, under the wanted key unless the provider chooses one. Returns the key and the
-    /// address from which the provider counts; `None` if it refuses.
+    /// Lets other tasks read memory, and write it if that is asked for, under the wanted key unless the provider chooses one.
+    /// Returns the key and the address from which the provider counts; `None` if it refuses.
     ///
     /// # Safety
     /// OE1, OE2 and OE4.
@@ -141,7 +141,7 @@ impl Exposed {
             let key = (*registration.0).key;
             (registration, key)
         };
-        self.0.insert(key, registration);
+        self.0.insert(key, (registration, is_writable));
         Some((key, if fabric.has_mode(FI_MR_VIRT_ADDR) { memory.addr() } else { 0 }))
     }
 
@@ -151,6 +151,11 @@ impl Exposed {
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether memory is exposed that is only read: to messages that are sent just now.
+    pub(super) fn has_constant(&self) -> bool {
+        self.0.values().any(|(_, is_writable)| !is_writable)
     }
 }
 

@@ -457,7 +457,7 @@ impl State {
         let is_full = !self.refused.is_empty() || !self.unposted.is_empty();
         match has_sent || is_full || !self.accesses.is_idle() {
             true => Work::Own,
-            false if self.endpoint.exposes() => Work::Others,
+            false if self.endpoint.serves() => Work::Others,
             false => Work::None,
         }
     }
