@@ -5,8 +5,8 @@
 //! miss the other. This file contains what all calls share, and the end of a device.
 //!
 //! The files of this room hold the calls: `send`, `receive`, `wait` (and test), `probe`; `cancel` (and withdraw,
-//! continue, detach); `client_request` (operations that a client ends); `remote_memory` (memory that others access); `delivery` (messages that go to a function of
-//! the client); `members` (the ranks that a context needs) and
+//! continue, detach); `client_request` (operations that a client ends); `remote_memory` (memory that others access);
+//! `delivery` (messages that go to a function of the client); `members` (the ranks that a context needs) and
 //! `collective_failure` (what a rank sends in a collective that has failed on it); `quiescence` (whether a context is
 //! idle); `diagnostics` and `dump` (what reports say of waits and queues).
 //!

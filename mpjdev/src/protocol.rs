@@ -152,6 +152,12 @@ pub struct Table {
     ranges: [Ranges<Protocol>; CONDITIONS],
 }
 
+/// Returns whether puts and gets of windows go by hardware of a network, which reads and writes the memory of a
+/// target with which the adapter can do this.
+pub fn by_hardware(caps: &Caps) -> bool {
+    caps.gets == Some(GetKind::RemoteDirect) && caps.puts
+}
+
 impl Table {
     /// Makes the table that settings and the kind of the processors describe.
     ///

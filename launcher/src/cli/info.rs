@@ -3,7 +3,7 @@
 
 pub mod probe;
 
-use mpjdev::protocol::{Facts, Processor, Protocol, Row as Rule, Table, When};
+use mpjdev::protocol::{Facts, Processor, Protocol, Row as Rule, Table, When, by_hardware};
 use transport_lapi::adapter::{Caps, GetKind, Pieces};
 use transport_lapi::adapters::ofi::Fabric;
 use transport_lapi::adapters::segment_bytes;
@@ -80,7 +80,7 @@ pub fn text(asked: &Asked) -> Result<String, LaunchError> {
         text += &hosts_of(hosts);
         text += "\nnetwork between hosts, as this one has it\n  ";
         text += &match network {
-            Ok(network) => network.explanation().to_owned(),
+            Ok(network) => format!("{}\n  {}", network.explanation(), windows(&network.caps())),
             Err(error) => error.to_string(),
         };
         text += "\n";
@@ -95,6 +95,16 @@ pub fn text(asked: &Asked) -> Result<String, LaunchError> {
     text += &messages(&table, inside, &reading);
     text += &others.map_or(String::new(), |caps| messages(&table, " between hosts", &caps));
     Ok(text)
+}
+
+/// How windows reach targets with which the adapter can do this.
+fn windows(caps: &Caps) -> &'static str {
+    match by_hardware(caps) {
+        true => {
+            "windows: its hardware carries out puts and gets of one block, and messages all else"
+        }
+        false => "windows: messages",
+    }
 }
 
 /// How messages travel to targets with which the adapter can do this.
@@ -234,6 +244,34 @@ fn ways(table: &Table, caps: &Caps) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn windows_go_by_hardware_that_reads_and_writes() {
+        let pieces = Pieces::new(1 << 10, [1 << 10; 3]);
+        let of = |gets, puts| {
+            let (name, copies_bodies, atomics) = ("", true, false);
+            let (max_head, max_inline, max_body) = (64, 64, 1 << 10);
+            windows(&Caps {
+                name,
+                max_head,
+                max_inline,
+                max_body,
+                pieces,
+                copies_bodies,
+                gets,
+                puts,
+                atomics,
+            })
+        };
+        assert!(of(Some(GetKind::RemoteDirect), true).contains("its hardware carries out puts"));
+        for (gets, puts) in [
+            (Some(GetKind::RemoteDirect), false),
+            (Some(GetKind::RemoteSoftware), true),
+            (None, false),
+        ] {
+            assert_eq!(of(gets, puts), "windows: messages");
+        }
+    }
 
     #[test]
     fn every_change_of_the_way_is_one_line() {

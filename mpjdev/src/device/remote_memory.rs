@@ -4,12 +4,13 @@
 //!   succeeds ends when its bytes are in place at the target, so that whatever this rank sends afterwards comes behind
 //!   them. The loss of the target ends accesses to it; the loss of other ranks ends none.
 
-use transport_lapi::adapter::{AdapterError, GetKind};
+use transport_lapi::adapter::AdapterError;
 use transport_lapi::{LapiError, Next, Outbox, RecvRegion, RemoteRegion, Sink, Source};
 
 use crate::call_names::Call;
 use crate::device::Device;
 use crate::error::Error;
+use crate::protocol::by_hardware;
 use crate::request::{Operation, Request, SourceTag};
 use crate::state::State;
 
@@ -21,8 +22,7 @@ impl Device {
     /// [`Error::Rank`]; [`Error::Finished`], what made the device unusable.
     pub fn reaches_memory(&self, rank: usize) -> Result<bool, Error> {
         let rank = self.check_rank(rank)?;
-        let caps = self.session()?.caps(rank);
-        Ok(caps.is_some_and(|caps| caps.gets == Some(GetKind::RemoteDirect) && caps.puts))
+        Ok(self.session()?.caps(rank).is_some_and(|caps| by_hardware(&caps)))
     }
 
     /// Lets other ranks read and write memory of this rank, until [`Device::end_exposure`]. They have to be told of the region.
