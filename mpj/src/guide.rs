@@ -3,8 +3,7 @@
 //! They are the files of the folder `docs`, for readers of the documentation; a build contains none of this.
 
 // A guide refers to another one by a label, which it defines at its end for readers of the repository. The same labels
-// are defined for rustdoc in `guide/links.md`: of several definitions the first one counts. Its pictures are in
-// `guide/pictures.md` in the same way, as links that contain them, by `base64 -w 0`.
+// are defined for rustdoc in `guide/links.md`: of several definitions the first one counts.
 
 #[doc = include_str!("guide/links.md")]
 #[doc = include_str!("../docs/backends.md")]
@@ -23,7 +22,6 @@ pub mod from_rsmpi {}
 pub mod hosts {}
 
 #[doc = include_str!("guide/links.md")]
-#[doc = include_str!("guide/pictures.md")]
 #[doc = include_str!("../docs/performance.md")]
 pub mod performance {}
 

@@ -164,6 +164,9 @@ pub(crate) fn lose_send(state: &mut State, outbox: &mut Outbox<State>, key: u64,
 
 /// Revokes the region of a send that was answered, or that will never be: the receiver does not need its data any more.
 fn answered(state: &mut State, outbox: &mut Outbox<State>, info: u64) {
+    if state.records.is_some() {
+        state.phases.forget(info);
+    }
     let Some(sending) = state.requests.sending(info) else { return };
     let Some(region) = sending.registered else { return end_send(state, info) };
     if outbox.deregister(region, Next::Inline(revoked, info)).is_some() {

@@ -163,11 +163,8 @@ fn links_lead_somewhere() {
     let in_tree = |path: &str| root().join(path).exists();
     none(links::lead_somewhere(&documents, in_tree));
     let file = |wanted: &str| sources(|path| path == wanted).pop().expect("the tree has it");
-    let modules = file("mpj/src/guide.rs");
-    let [labels, pictures] = ["links", "pictures"].map(|name| format!("mpj/src/guide/{name}.md"));
-    let [labels, pictures] = [labels, pictures].map(|path| file(&path));
-    let read = |path: &str| fs::read(root().join(path)).unwrap_or_default();
-    none(links::of_guides(&modules, [&labels, &pictures], &documents, read));
+    let (modules, labels) = (file("mpj/src/guide.rs"), file("mpj/src/guide/links.md"));
+    none(links::of_guides(&modules, &labels, &documents));
 }
 
 #[test]

@@ -166,7 +166,7 @@ pub(super) struct WholeJob {
     /// The most memory that each rank records in, with suffix K, M or G; 64M if not given
     #[arg(long, value_name = "BYTES", value_parser = trace_memory)]
     trace_memory: Option<u64>,
-    /// Also record what calls consist of: the rounds of collective calls, and the phases of a rendezvous
+    /// With --trace, also record the rounds of collective calls and the phases of a rendezvous, of programs in Rust
     #[arg(long)]
     trace_details: bool,
     /// Record the calls likewise, and print at the end where the time went, who waited for whom, and whose computation was
@@ -283,6 +283,9 @@ impl WholeJob {
             _ if self.trace_details && self.trace.is_none() => {
                 return Err("--trace-details goes with --trace".into());
             }
+            _ if self.trace.is_some() && self.trace == self.page() => {
+                return Err("--trace and --profile name the same file".into());
+            }
             Some(universe) if universe < ranks => {
                 return Err(format!("--universe {universe} has no room for {ranks} ranks"));
             }
@@ -312,6 +315,11 @@ impl WholeJob {
     /// Whether ranks record their calls.
     fn is_recorded(&self) -> bool {
         self.trace.is_some() || self.profile.is_some()
+    }
+
+    /// The file that a page with the profile goes to.
+    fn page(&self) -> Option<PathBuf> {
+        self.profile.as_ref().and_then(|profile| profile.page.clone())
     }
 
     /// Where output goes, and in which form.

@@ -119,6 +119,8 @@ fn a_job_can_be_recorded() {
     assert_eq!(choice("--trace f --trace-details p"), Some(detailed));
     let (_, text) = refusal("--profile --trace-details p");
     assert!(text.contains("--trace-details goes with --trace"), "{text}");
+    let (_, text) = refusal("--trace f --profile=f p");
+    assert!(text.contains("--trace and --profile name the same file"), "{text}");
     assert_eq!(choice("p"), None);
     for wrong in ["1", "1023K", "65G", "much"] {
         let (kind, text) = refusal(&format!("--trace f --trace-memory {wrong} p"));

@@ -3,6 +3,7 @@
 //! It is opened before the job starts, so that a mistake in its name costs no job. What was in it stays until something
 //! else is written: a job that cannot start, or that a signal ends together with `mpjrun`, destroys no earlier file.
 
+use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Destination {
     path: PathBuf,
     file: File,
+    /// Whether it was made here, and nothing has been written.
+    is_new: Cell<bool>,
 }
 
 impl Destination {
@@ -20,8 +23,10 @@ impl Destination {
     /// # Errors
     /// What the system answers.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
-        Ok(Self { path: path.to_owned(), file })
+        let made = OpenOptions::new().write(true).create_new(true).open(path);
+        let is_new = Cell::new(made.is_ok());
+        let file = made.or_else(|_| OpenOptions::new().write(true).open(path))?;
+        Ok(Self { path: path.to_owned(), file, is_new })
     }
 
     /// Its name.
@@ -37,6 +42,7 @@ impl Destination {
         &self,
         write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
     ) -> io::Result<()> {
+        self.is_new.set(false);
         // Pipes and devices have no length.
         if self.file.metadata()?.is_file() {
             self.file.set_len(0)?;
@@ -44,6 +50,15 @@ impl Destination {
         let mut out = BufWriter::with_capacity(1 << 20, &self.file);
         write(&mut out)?;
         out.flush()
+    }
+}
+
+impl Drop for Destination {
+    /// Removes a file that was made for nothing.
+    fn drop(&mut self) {
+        if self.is_new.get() {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -62,6 +77,16 @@ mod tests {
         assert_eq!(fs::read(&path).expect("it stays"), b"an earlier trace");
         destination.replace(|out| out.write_all(b"a new one")).expect("there is room");
         assert_eq!(fs::read(&path).expect("it was written"), b"a new one");
+    }
+
+    #[test]
+    fn a_file_that_nothing_was_written_to_is_not_left_behind() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("trace");
+        let destination = Destination::open(&path).expect("it is made");
+        assert!(path.exists());
+        drop(destination);
+        assert!(!path.exists());
     }
 
     #[test]

@@ -226,7 +226,7 @@ impl Calls {
                     if let (true, Some(came)) = (operation.is_exchange, record.received) {
                         let (peer, tag) = (Some(came.source), Some(came.tag));
                         let receive = Operation { is_receive: true, peer, tag, ..operation };
-                        pairs.add(task, side(&receive, Some(call)));
+                        pairs.add(task, side(&receive, record.end.map(|_| call)));
                     } else if operation.is_exchange && record.request != 0 {
                         // Its end says what it receives.
                         let receive =
@@ -247,8 +247,10 @@ impl Calls {
                     if record.is_cancelled {
                         continue;
                     }
-                    // Who waits for a receive from one rank does not know which rank of the world that is.
-                    operation.peer = operation.peer.or(record.peer);
+                    // Who waits for a receive from one rank does not know which rank of the world that is. Nor does it of a
+                    // communicator that is unknown.
+                    let peer = record.peer.filter(|_| operation.communicator.is_some());
+                    operation.peer = operation.peer.or(peer);
                     operation.tag = operation.tag.or(record.tag);
                     operation.bytes = record.bytes;
                     if !operation.is_exchange {
@@ -293,20 +295,17 @@ fn side(operation: &Operation, ended: Option<CallAt>) -> Side {
 
 /// Has parts of calls that overlap follow each other, since a track shows only what lies inside of each other.
 fn untangle(records: &mut [Record]) {
-    let mut open: Vec<u64> = Vec::new();
+    // The ends of those before that may go on.
+    let mut ends: Vec<u64> = Vec::new();
     let mut has_moved = false;
     for part in records.iter_mut().filter(|record| record.kind == Recording::Part) {
         let Some(end) = part.end else { continue };
-        while let Some(around) = open.pop() {
-            if end <= around {
-                open.push(around);
-                break;
-            }
-            // It goes on when that has ended.
-            has_moved |= around > part.start;
-            part.start = part.start.max(around);
+        ends.retain(|other| *other > part.start);
+        // It begins when those have ended that end before it.
+        if let Some(start) = ends.iter().copied().filter(|other| *other < end).max() {
+            (part.start, has_moved) = (start, true);
         }
-        open.push(end);
+        ends.push(end);
     }
     if has_moved {
         records.sort_by_key(|record| record.start);

@@ -177,6 +177,53 @@ fn parts_of_a_call_that_overlap_follow_each_other() {
     assert_eq!(times.collect::<Vec<_>>(), expected);
 }
 
+proptest! {
+    /// However parts overlap, those that are shown lie inside of each other or apart.
+    #[test]
+    fn parts_are_nested_or_apart(parts in prop::collection::vec((0_u64..40, 1_u64..40), 0..8)) {
+        let part = |(number, (start, len)): (u64, &(u64, u64))| {
+            record(number, Recording::Part, *start, start + len)
+        };
+        let all = collected(vec![rank((1..).zip(&parts).map(part).collect())]);
+        let shown: Vec<_> = calls(&all, 0).iter().map(|call| (call.start, call.end)).collect();
+        let mut ends: Vec<_> = shown.iter().map(|(_, end)| end.expect("they have ended")).collect();
+        let mut meant: Vec<_> = parts.iter().map(|(start, len)| start + len).collect();
+        ends.sort_unstable();
+        meant.sort_unstable();
+        prop_assert_eq!(ends, meant);
+        for (start, end) in &shown {
+            prop_assert!(end.is_some_and(|end| end > *start));
+            for (other, until) in &shown {
+                let crosses = other < start && Some(*start) < *until && until < end;
+                prop_assert!(!crosses, "{:?}", shown);
+            }
+        }
+    }
+}
+
+/// A rank that was killed in an exchange may have received its message.
+#[test]
+fn an_exchange_without_an_end_has_received_nothing() {
+    let received = Some(Received { source: 0, tag: 1, bytes: 0 });
+    let (communicator, peer, tag) = (Some(0), Some(0), Some(1));
+    let exchange = Record { end: None, ..record(1, Recording::Exchange, 1, 1) };
+    let exchange = Record { communicator, peer, tag, received, ..exchange };
+    let all = collected(vec![rank(vec![exchange])]);
+    assert_eq!(all.flows.len(), 0);
+}
+
+/// Its wait cannot tell which rank of the world the status means.
+#[test]
+fn a_receive_of_an_unknown_communicator_has_no_rank() {
+    let peer_with = |communicator| {
+        let begun = Record { communicator, request: 5, ..record(1, Recording::Receive, 1, 2) };
+        let (peer, tag) = (Some(7), Some(1));
+        let wait = Record { request: 5, peer, tag, ..record(2, Recording::Wait, 3, 4) };
+        calls(&collected(vec![rank(vec![begun, wait])]), 0)[0].peer
+    };
+    assert_eq!((peer_with(None), peer_with(Some(0))), (None, Some(7)));
+}
+
 #[test]
 fn lengths_of_queues_are_counters() {
     let about = |number, start, posted, unexpected, bytes| Record {

@@ -188,7 +188,8 @@ fn after(function: &Function, kind: Kind) -> String {
         let find = |comm| format!("communicator::find({comm})");
         let wildcard = match (kind, communicator(function)) {
             (Kind::Receive | Kind::ReceiveInit, Some(comm)) => {
-                format!("(source == MPI_ANY_SOURCE).then(|| {}).flatten()", find(comm))
+                // Of a rank of another world, its end does not say which rank that is either.
+                format!("call.has_no_peer().then(|| {}).flatten()", find(comm))
             }
             // What is recorded of the call itself says where it sends to.
             (Kind::Exchange, Some(comm)) => find(comm),

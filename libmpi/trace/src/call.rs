@@ -67,6 +67,11 @@ impl Call {
         self.entry.peer(comm.world_rank(source), (tag != MPI_ANY_TAG).then_some(tag));
     }
 
+    /// Returns whether no rank of the world was named.
+    pub fn has_no_peer(&self) -> bool {
+        !self.entry.has_peer()
+    }
+
     /// A collective call, with its root if it has one.
     pub fn collective(&self, comm: MPI_Comm, root: Option<c_int>) {
         let Some(comm) = communicator::find(comm) else { return };

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 
+use rustc_hash::FxHashMap;
 use transport_lapi::bootstrap::trace::{self, Entry, Kind};
 
 thread_local! {
@@ -10,17 +11,23 @@ thread_local! {
     pub(crate) static CURRENT: Cell<Option<Entry>> = const { Cell::new(None) };
 }
 
-/// The phases of operations that go on, where it is recorded what calls consist of: the key of the operation, and since when.
+/// The phases of operations that go on, where it is recorded what calls consist of: by the key of the operation, since when.
 #[derive(Debug, Default)]
-pub(crate) struct Phases(Vec<(u64, u64)>);
+pub(crate) struct Phases(FxHashMap<u64, u64>);
 
 impl Phases {
     /// Notes that a phase of an operation begins.
     #[cold]
     pub(crate) fn begin(&mut self, key: u64) {
         if let Some(recorder) = trace::recorder().filter(|recorder| recorder.has_details()) {
-            self.0.push((key, recorder.now()));
+            self.0.insert(key, recorder.now());
         }
+    }
+
+    /// Forgets a phase whose operation has ended in another way.
+    #[cold]
+    pub(crate) fn forget(&mut self, key: u64) {
+        self.0.remove(&key);
     }
 
     /// Records as much of a phase as belongs to the call that this thread is in, with the other rank, the tag and the bytes.
@@ -31,8 +38,7 @@ impl Phases {
         name: &'static str,
         (peer, tag, bytes): (u32, i32, usize),
     ) {
-        let Some(place) = self.0.iter().position(|(of, _)| *of == key) else { return };
-        let (_, since) = self.0.swap_remove(place);
+        let Some(since) = self.0.remove(&key) else { return };
         let (Some(call), Some(recorder)) = (CURRENT.get(), trace::recorder()) else { return };
         let Some(part) = recorder.phase(recorder.text_once(name), call, since) else { return };
         part.peer(Some(peer), Some(tag));

@@ -430,6 +430,12 @@ impl Entry {
         self.add(flag::SEQUENCE);
     }
 
+    /// Returns whether another rank was named.
+    #[inline]
+    pub fn has_peer(self) -> bool {
+        self.word(word::KIND).load(Relaxed) & flag::PEER != 0
+    }
+
     /// Returns whether a request was named.
     #[inline]
     pub fn has_request(self) -> bool {
