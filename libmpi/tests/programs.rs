@@ -24,14 +24,19 @@ use mpj_harness::{Outcome, command, launch, libmpi, mpjrun, process};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-/// Whether there is a compiler.
-fn has_compiler() -> bool {
-    let found = Command::new("cc").arg("--version").output();
+/// Whether there is a program.
+fn has(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output();
     let has = found.is_ok_and(|output| output.status.success());
     if !has {
-        eprintln!("skipped: there is no C compiler called cc");
+        eprintln!("skipped: there is no {program}");
     }
     has
+}
+
+/// Whether there is a compiler.
+fn has_compiler() -> bool {
+    has("cc")
 }
 
 /// A folder with `mpi.h` and the library under the names that programs look for.
@@ -192,12 +197,7 @@ fn a_program_that_looks_for_leaks_finds_none() {
 /// A program runs under Valgrind, which finds nothing wrong in the library, and does not search room that nobody uses.
 #[test]
 fn a_program_runs_under_valgrind() {
-    let has_valgrind = Command::new("valgrind").arg("--version").output();
-    if !has_valgrind.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: there is no valgrind");
-        return;
-    }
-    if !has_compiler() {
+    if !has("valgrind") || !has_compiler() {
         return;
     }
     let installed = installed();

@@ -47,9 +47,7 @@ pub use envelope::{Failure, PeerError};
 pub use error::{Error, ErrorClass, Misfit, Unreceived, UnreceivedList};
 pub use protocol::{Facts, HugeRange, Protocol, Row, Table, When};
 pub use request::{Request, Status};
-pub use state::{
-    AccessStats, COUNTERS, Counter, CounterKind, Members, ProtocolStats, State, Stats,
-};
+pub use state::{COUNTERS, Counter, CounterKind, Members, ProtocolStats, State, Stats};
 
 pub use transport_lapi::Step;
 pub use transport_lapi::bootstrap::waits::{CALL_NUMBERS, Within};

@@ -20,7 +20,7 @@ mod vain_polls;
 mod withdrawable;
 
 pub use members::Members;
-pub use stats::{AccessStats, COUNTERS, Counter, CounterKind, ProtocolStats, Stats};
+pub use stats::{COUNTERS, Counter, CounterKind, ProtocolStats, Stats};
 
 use std::num::NonZeroU32;
 use transport_lapi::{Outbox, Sink, Tasks};

@@ -156,31 +156,24 @@ impl Inner {
         let offset = place.start as u64;
         let writes = matches!(buffers, Buffers::Put(_));
         let mut access = Access { number: 0, place, writes };
-        loop {
-            let mut state = self.state();
+        let begun = self.wait_until(Call::WinFlush, rank, |state| {
             let is_asked = state.epochs.is_asked(rank);
             let peer = &mut state.peers[rank as usize];
             if !is_asked || peer.done < peer.sent || peer.refuses_accesses {
-                return Ok(Err(buffers));
+                return Some(None);
             }
-            let has_room = peer.accesses_under_way.len() < MOST;
-            if has_room && !peer.accesses_under_way.iter().any(|other| other.meets(&access)) {
-                peer.next_access += 1;
-                access.number = peer.next_access;
-                peer.accesses_under_way.push(access.clone());
-                state.transfers += 1;
-                let begun = state.epochs.operate(form.call, rank, form.has_request);
-                drop(state);
-                begun.inspect_err(|_| self.access_ended(rank, access.number))?;
-                break;
+            let under_way = &mut peer.accesses_under_way;
+            if under_way.len() == MOST || under_way.iter().any(|other| other.meets(&access)) {
+                return None;
             }
-            drop(state);
-            let meets = |other: &Access| other.meets(&access);
-            self.wait_until(Call::WinFlush, rank, |state| {
-                let under_way = &state.peers[rank as usize].accesses_under_way;
-                (under_way.len() < MOST && !under_way.iter().any(meets)).then_some(())
-            })?;
-        }
+            peer.next_access += 1;
+            access.number = peer.next_access;
+            under_way.push(access.clone());
+            state.transfers += 1;
+            Some(Some(state.epochs.operate(form.call, rank, form.has_request)))
+        })?;
+        let Some(begun) = begun else { return Ok(Err(buffers)) };
+        begun.inspect_err(|_| self.access_ended(rank, access.number))?;
         let (device, context) = (self.communicator.device(), self.communicator.context());
         let started = (|| {
             let request = match form.has_request {

@@ -105,8 +105,7 @@ impl Window {
             Flavor::Dynamic => self.0.flush(Call::WinComplete, targets.iter().copied()),
             _ => Ok(()),
         };
-        let mut ended = targets.iter().map(|rank| self.0.end_accesses(Call::WinComplete, *rank));
-        ended.try_for_each(|ended| ended)?;
+        targets.iter().try_for_each(|rank| self.0.end_accesses(Call::WinComplete, *rank))?;
         for &rank in &targets {
             self.0.ask(rank, Kind::Complete)?;
         }

@@ -89,8 +89,8 @@ impl Device {
         let operation =
             || Operation::Client { call: Call::WinFlush, context: 0, tag: 0, peer: None };
         let key = session.state.requests.insert(operation);
-        session.state.stats.accesses.number += 1;
-        session.state.stats.accesses.bytes += bytes as u64;
+        session.state.stats.accesses += 1;
+        session.state.stats.access_bytes += bytes as u64;
         if let Err(error) = start(&mut session, Next::Outcome(ended, key), target) {
             session.state.requests.forget(key);
             return Err(error.into());

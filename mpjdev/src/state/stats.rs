@@ -44,17 +44,9 @@ pub struct Stats {
     /// Messages of the network that were not of this job, or not the next ones of their origin, and were dropped.
     pub dropped: u64,
     /// Puts and gets of windows that a network was to carry out without the target's help.
-    pub accesses: AccessStats,
-}
-
-/// Counters of accesses to memory of other ranks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct AccessStats {
-    /// How many there were.
-    pub number: u64,
-    /// Their bytes.
-    pub bytes: u64,
+    pub accesses: u64,
+    /// Bytes of these.
+    pub access_bytes: u64,
 }
 
 /// They begin with the words of [`MessageTotals`].
@@ -165,13 +157,13 @@ pub const COUNTERS: [Counter; 15] = {
             "network_accesses",
             Count,
             "puts and gets of windows that a network was to carry out without the target",
-            |all| all.accesses.number,
+            |all| all.accesses,
         ),
         counter(
             "network_access_bytes",
             Sum,
             "bytes of puts and gets of windows that a network was to carry out without the target",
-            |all| all.accesses.bytes,
+            |all| all.access_bytes,
         ),
     ]
 };
@@ -189,14 +181,6 @@ impl Add for ProtocolStats {
     }
 }
 
-impl Add for AccessStats {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self { number: self.number + other.number, bytes: self.bytes + other.bytes }
-    }
-}
-
 impl Sum for Stats {
     /// Adds the counters of all contexts of a rank. The sum of the peaks is an upper bound of the peak of the sum.
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
@@ -210,6 +194,7 @@ impl Sum for Stats {
             contended: one.contended + other.contended,
             dropped: one.dropped + other.dropped,
             accesses: one.accesses + other.accesses,
+            access_bytes: one.access_bytes + other.access_bytes,
         })
     }
 }

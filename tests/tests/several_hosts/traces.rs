@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mpj_harness::{Arrow, Hosts, Launch, Outcome, Shown, eventually, example};
+use mpj_harness::{Arrow, Hosts, Launch, Outcome, Shown, example};
 use tempfile::TempDir;
 
 use super::{RANK, job, open_sharing};
@@ -77,8 +77,7 @@ fn messages_between_hosts_are_shown_in_the_right_order() {
                 assert!(arrow.from.1 <= arrow.to.1 + error, "lap {lap}: {arrow:?}, {error}");
             }
         }
-        // mpjrun waits four seconds for its agents, and kills the first ones then; those below end by themselves.
-        eventually("nothing is left", || traced.hosts.remains().is_empty());
+        assert_eq!(traced.hosts.remains(), [""; 0]);
     }
 }
 

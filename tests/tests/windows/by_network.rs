@@ -14,7 +14,7 @@ use mpjdev::{BackendChoice, Options, RecvRegion, SendRegion, wireup};
 
 /// How many puts and gets of this rank the network was to carry out.
 pub fn accesses(world: &Communicator) -> Answer<u64> {
-    Ok(world.device().stats().map_err(wrong)?.accesses.number)
+    Ok(world.device().stats().map_err(wrong)?.accesses)
 }
 
 fn wrong(error: impl ToString) -> String {
