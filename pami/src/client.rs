@@ -1,6 +1,5 @@
 //! Clients: a name by which the tasks of a job find each other, and the contexts behind it.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -11,10 +10,11 @@ use transport_lapi::{AnyAdapter, Options, TaskId};
 
 use crate::PACKETS;
 use crate::collective;
-use crate::context::{Context, Core, Posted};
+use crate::context::{Context, Core};
 use crate::error::Error;
 use crate::geometry::{Geometries, Geometry};
 use crate::packet::MAX_CONTEXTS;
+use crate::posted::Posted;
 use crate::state::{State, arrive, arrive_short, on_loss};
 use crate::types::Endpoint;
 
@@ -148,7 +148,7 @@ impl Client {
         let new = &self.cores[self.created..self.created + count];
         self.created += count;
         let open = |core: &Arc<Core>| {
-            core.posted[core.offset].is_open.store(true, Ordering::Relaxed);
+            core.posted[core.offset].open(true);
             Context(Arc::clone(core))
         };
         Ok(new.iter().map(open).collect())

@@ -8,17 +8,15 @@
 //! wait for each other; a count of the thread refuses that.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
 use transport_lapi::{LapiError, SessionGuard, TaskId};
 
 use crate::error::Error;
 use crate::geometry::Geometries;
+use crate::posted::Posted;
 use crate::state::{End, Operation, State};
 use crate::types::Endpoint;
 
@@ -47,38 +45,13 @@ thread_local! {
     static INSIDE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// What is posted to a context, in the order of posting. Any thread appends; the one that advances the context takes.
-#[derive(Default)]
-pub(crate) struct Posted {
-    queue: Mutex<VecDeque<Work>>,
-    /// The length of the queue, without its lock: an advance that finds 0 looks at nothing else.
-    count: AtomicUsize,
-    /// Whether this task has created the context, and so will take.
-    pub is_open: AtomicBool,
-}
-
-impl Posted {
-    fn push(&self, work: Work) {
-        let mut queue = self.queue.lock();
-        queue.push_back(work);
-        self.count.store(queue.len(), Ordering::Relaxed);
-    }
-
-    fn pop(&self) -> Option<Work> {
-        let mut queue = self.queue.lock();
-        let first = queue.pop_front();
-        self.count.store(queue.len(), Ordering::Relaxed);
-        first
-    }
-}
-
 /// What a context consists of.
 pub(crate) struct Core {
     pub context: transport_lapi::Context<State>,
     /// Its place among the contexts of its client.
     pub offset: usize,
     /// The posted work of all contexts of the client.
-    pub posted: Arc<[Posted]>,
+    pub posted: Arc<[Posted<Work>]>,
     /// The geometries of the client on this task.
     pub geometries: Arc<Geometries>,
 }
@@ -109,7 +82,7 @@ pub struct Context(pub(crate) Arc<Core>);
 
 impl Drop for Context {
     fn drop(&mut self) {
-        self.0.posted[self.0.offset].is_open.store(false, Ordering::Relaxed);
+        self.0.posted[self.0.offset].open(false);
     }
 }
 
@@ -306,7 +279,7 @@ impl Section<'_> {
     ) -> Result<(), Error> {
         let (task, offset) = (self.task(), dest.offset());
         let posted = &self.core.posted[offset];
-        if !posted.is_open.load(Ordering::Relaxed) {
+        if !posted.is_open() {
             return Err(Error::NoContext { task, offset });
         }
         let mut work = Some(work);
@@ -359,7 +332,7 @@ impl Section<'_> {
     /// which [`Section::handle`] does the rest. It stores nothing otherwise: a store would make the next message come later.
     #[inline(always)]
     fn poll(&mut self, turn: u32) -> bool {
-        let posted = self.core.posted[self.core.offset].count.load(Ordering::Relaxed);
+        let posted = self.core.posted[self.core.offset].len();
         let posted = posted > 0 && self.run_posted(posted);
         let frames = self.session.state.frames;
         let progress = self.session.progress_up_to(frames);

@@ -8,7 +8,7 @@
 //!   send.rs   one_sided.rs   collective.rs            what programs call
 //!   dispatch.rs   memory.rs   types.rs                dispatches, memory, layouts
 //!   geometry.rs   algorithm.rs                        members, the choice of algorithms, collectives under way
-//!   state.rs   packet.rs                              operations; packets
+//!   state.rs   posted.rs   packet.rs                  operations; posted work; packets
 //!   ───────────────────────────────────────────────────────────────────────────────
 //!   transport_lapi::Context, one for each context;    mpicore's schedules
 //! ```
@@ -53,6 +53,7 @@ mod geometry;
 mod memory;
 mod one_sided;
 mod packet;
+mod posted;
 mod send;
 mod state;
 mod types;
