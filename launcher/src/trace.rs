@@ -65,8 +65,10 @@ pub(crate) struct Levels {
 pub(crate) struct ThreadTrace {
     /// In the order in which they began. A call that had not ended when the job did has no end.
     pub(crate) calls: Vec<Call>,
-    /// How many calls were not recorded because the memory was full.
+    /// How many later calls were not recorded because the memory was full.
     pub(crate) lost: u64,
+    /// How many earlier calls were overwritten by others, where the newest ones are kept.
+    pub(crate) overwritten: u64,
 }
 
 /// A call, or a span of the program.

@@ -248,6 +248,18 @@ fn what_finds_no_memory_is_said() {
 }
 
 #[test]
+fn the_newest_calls_are_kept_with_their_messages() {
+    let options = ["--trace-memory", "1M", "--trace-newest"];
+    let (outcome, shown) = traced("ring", &options, &["--laps", "7000"]);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    assert!(outcome.stderr.contains("earlier calls are missing"), "{outcome:?}");
+    assert!(shown.tracks[1].starts_with("rank 0 (without its first "), "{:?}", shown.tracks);
+    assert_eq!((shown.calls("finish"), shown.calls("init")), (RANKS, 0), "{:?}", shown.calls);
+    assert!(shown.messages.len() > 1000, "{}", shown.messages.len());
+    assert!(shown.messages.values().all(|ends| *ends == 2), "{:?}", shown.messages);
+}
+
+#[test]
 fn a_job_that_cannot_start_keeps_earlier_files() {
     let folder = TempDir::new().expect("a folder");
     let [trace, page] = ["trace", "page.html"].map(|name| folder.path().join(name));

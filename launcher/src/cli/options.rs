@@ -166,6 +166,9 @@ pub(super) struct WholeJob {
     /// The most memory that each rank records in, with suffix K, M or G; 64M if not given
     #[arg(long, value_name = "BYTES", value_parser = trace_memory)]
     trace_memory: Option<u64>,
+    /// With --trace, keep the newest calls if there are more than the memory has room for, and not the first ones
+    #[arg(long)]
+    trace_newest: bool,
     /// With --trace, also record the rounds of collective calls and the phases of a rendezvous, of programs in Rust
     #[arg(long)]
     trace_details: bool,
@@ -280,6 +283,9 @@ impl WholeJob {
             _ if self.trace_memory.is_some() && !self.is_recorded() => {
                 return Err("--trace-memory goes with --trace or --profile".into());
             }
+            _ if self.trace_newest && (self.trace.is_none() || self.profile.is_some()) => {
+                return Err("--trace-newest goes with --trace, and not with --profile, which is about the whole job".into());
+            }
             _ if self.trace_details && self.trace.is_none() => {
                 return Err("--trace-details goes with --trace".into());
             }
@@ -355,7 +361,8 @@ impl WholeJob {
         });
         let trace = self.is_recorded().then(|| {
             let memory = self.trace_memory.unwrap_or(TRACE_MEMORY);
-            Box::new(TraceChoice { file: self.trace.clone(), memory, details: self.trace_details })
+            let (newest, details) = (self.trace_newest, self.trace_details);
+            Box::new(TraceChoice { file: self.trace.clone(), memory, newest, details })
         });
         let inherited = || config::inherited(config::CHECK.name).is_some_and(|value| value == "1");
         let spec = JobSpec {

@@ -84,7 +84,7 @@ fn a_job_is_watched_from_its_start_or_while_it_runs() {
 }
 
 fn recorded(memory: u64) -> TraceChoice {
-    TraceChoice { file: None, memory, details: false }
+    TraceChoice { file: None, memory, newest: false, details: false }
 }
 
 #[test]
@@ -115,6 +115,17 @@ fn a_job_can_be_recorded() {
     assert_eq!(choice("--trace f p"), Some(usual.clone()));
     let more = TraceChoice { memory: 1 << 30, ..usual.clone() };
     assert_eq!(choice("--trace f --trace-memory 1G p"), Some(more));
+    let newest = TraceChoice { newest: true, ..usual.clone() };
+    assert_eq!(choice("--trace f --trace-newest p"), Some(newest));
+    for wrong in
+        ["--trace-newest p", "--profile --trace-newest p", "--trace f --profile --trace-newest p"]
+    {
+        let (_, text) = refusal(wrong);
+        assert!(
+            text.contains("--trace-newest goes with --trace, and not with --profile"),
+            "{text}"
+        );
+    }
     let detailed = TraceChoice { details: true, ..usual };
     assert_eq!(choice("--trace f --trace-details p"), Some(detailed));
     let (_, text) = refusal("--profile --trace-details p");

@@ -267,7 +267,8 @@ impl Agent {
             Err(error) => return self.refuse(&error),
         };
         let record = |memory| {
-            let choice = TraceChoice { file: None, memory, details: job.details };
+            let choice =
+                TraceChoice { file: None, memory, newest: job.newest, details: job.details };
             Memories::begin(&choice).map(Rc::new)
         };
         self.memories = match job.records.map(record).transpose() {

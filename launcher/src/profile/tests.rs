@@ -56,7 +56,7 @@ fn trace(ranks: Vec<Vec<Call>>) -> Collected {
     let rank = |(rank, calls): (usize, Vec<Call>)| RankTrace {
         rank: rank as u32,
         host: "here".to_owned(),
-        threads: vec![ThreadTrace { calls, lost: 0 }],
+        threads: vec![ThreadTrace { calls, ..ThreadTrace::default() }],
         levels: Vec::new(),
     };
     joined(Trace { ranks: ranks.into_iter().enumerate().map(rank).collect() })

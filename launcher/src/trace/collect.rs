@@ -85,6 +85,8 @@ struct Calls {
     /// What begins or ends operations, with its time.
     events: Vec<(u64, Event)>,
     levels: Vec<Levels>,
+    /// When the last call began that was overwritten, if one was.
+    overwritten_until: Option<u64>,
 }
 
 /// What begins or ends operations. In the order in which those that have the same time count.
@@ -115,11 +117,12 @@ impl Calls {
         times: Times,
         numbers: &mut BTreeMap<u32, u32>,
     ) -> Self {
-        let (threads, events, levels) = Default::default();
-        let mut rank = Self { place, threads, events, levels };
+        let (threads, events, levels, overwritten_until) = Default::default();
+        let mut rank = Self { place, threads, events, levels, overwritten_until };
         for thread in recorded.threads {
             let mut records = thread.records;
-            records.sort_by_key(|record| record.start);
+            // In a ring, a part may come before its call, and begins with it.
+            records.sort_by_key(|record| (record.start, record.kind == Recording::Part));
             untangle(&mut records);
             let of_rank = rank.threads.len();
             let mut calls = Vec::with_capacity(records.len());
@@ -145,11 +148,17 @@ impl Calls {
                 known.push((record.number, call));
                 rank.note(call, record);
             }
-            rank.threads.push(ThreadTrace { calls, lost: thread.lost });
+            let (lost, overwritten) = (thread.lost, thread.overwritten);
+            if overwritten > 0 {
+                let until = times.nanos(thread.overwritten_until);
+                rank.overwritten_until = rank.overwritten_until.max(Some(until));
+            }
+            rank.threads.push(ThreadTrace { calls, lost, overwritten });
             rank.note_parts(parts, known);
         }
         if recorded.lost > 0 {
-            rank.threads.push(ThreadTrace { calls: Vec::new(), lost: recorded.lost });
+            let lost = recorded.lost;
+            rank.threads.push(ThreadTrace { lost, ..ThreadTrace::default() });
         }
         rank
     }
@@ -187,8 +196,13 @@ impl Calls {
             let at = known.binary_search_by_key(&number, |(number, _)| *number).ok()?;
             Some(known[at].1)
         };
+        let started = |CallAt { thread, call, .. }: CallAt| self.threads[thread].calls[call].start;
         for part in parts {
-            let Some(call) = part.sequence.and_then(call_of) else { continue };
+            let call = part.sequence.and_then(call_of);
+            // Another call may have overwritten it.
+            let is_there =
+                |call: &CallAt| self.overwritten_until.is_none() || started(*call) == part.start;
+            let Some(call) = call.filter(is_there) else { continue };
             let (at, request) = (part.start, part.request);
             let event = match part.kind {
                 Recording::Started => Event::Started { request, call },
@@ -201,6 +215,7 @@ impl Calls {
     /// Follows the operations of a rank from their starts to their ends, and returns its calls.
     fn follow(mut self, task: TaskId, pairs: &mut Pairs) -> Vec<ThreadTrace> {
         let mut events = std::mem::take(&mut self.events);
+        pairs.follow(self.overwritten_until);
         events.sort_by_key(|(at, event)| (*at, event.order()));
         let mut open = BTreeMap::<u64, Operation>::new();
         let mut kept = BTreeMap::<u64, Operation>::new();

@@ -17,7 +17,7 @@ use transport_lapi::config;
 
 use super::collect::{OfRank, Times, collect};
 use super::incoming::HostRecords;
-use super::{Collected, Kind, perfetto};
+use super::{Collected, Kind, ThreadTrace, perfetto};
 use crate::LaunchError;
 use crate::io::destination::Destination;
 
@@ -33,6 +33,8 @@ pub struct TraceChoice {
     pub file: Option<PathBuf>,
     /// The most bytes that a rank records.
     pub memory: u64,
+    /// Whether the newest calls are kept if there are more, or else the first ones.
+    pub newest: bool,
     /// Whether it is recorded, too, what calls consist of.
     pub details: bool,
 }
@@ -60,14 +62,14 @@ impl Memories {
                 .map_err(|source| LaunchError::Trace { path: path.clone(), source })
         };
         let out = choice.file.as_ref().map(open).transpose()?;
-        let keep = if choice.details { Keep::Detailed } else { Keep::First };
-        let memories = Self::of(keep(choice.memory), Clock::here());
+        let &TraceChoice { memory, newest, details, .. } = choice;
+        let memories = Self::of(Keep::Calls { memory, newest, details }, Clock::here());
         Ok(Self { out, library: Library::find(), ..memories })
     }
 
     /// Begins to record the last calls of each thread, which ranks in Rust do if they find mistakes.
     pub(crate) fn of_last_calls() -> Self {
-        Self::of(Keep::Last, Clock::System)
+        Self::of(Keep::LastCalls, Clock::System)
     }
 
     fn of(keep: Keep, clock: Clock) -> Self {
@@ -77,7 +79,7 @@ impl Memories {
 
     /// Whether only the last calls are kept.
     pub(crate) fn keep_last(&self) -> bool {
-        self.keep == Keep::Last
+        self.keep == Keep::LastCalls
     }
 
     /// Makes the memory of a rank that is about to start, and tells it to the rank's environment. Returns a descriptor that
@@ -122,11 +124,15 @@ impl Memories {
         if let Some(comparable) = collected.comparable() {
             text += &format!("mpjrun: {comparable}\n");
         }
-        let lost: u64 = threads().map(|thread| thread.lost).fold(0, u64::saturating_add);
-        if lost > 0 {
-            text += &format!(
-                "mpjrun: {lost} later calls are missing, for which there was no memory: --trace-memory gives more\n"
-            );
+        let sum = |of: fn(&ThreadTrace) -> u64| threads().map(of).fold(0, u64::saturating_add);
+        for (missing, which) in
+            [(sum(|thread| thread.overwritten), "earlier"), (sum(|thread| thread.lost), "later")]
+        {
+            if missing > 0 {
+                text += &format!(
+                    "mpjrun: {missing} {which} calls are missing, for which there was no memory: --trace-memory gives more\n"
+                );
+            }
         }
         if calls == 0 {
             text += "mpjrun: no rank has recorded anything";

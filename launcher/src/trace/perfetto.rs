@@ -151,11 +151,14 @@ fn name_of_job(collected: &Collected) -> String {
 fn name_of(rank: &RankTrace, has_host: bool) -> String {
     let host = if has_host { format!(" on {}", rank.host) } else { String::new() };
     // A rank may claim any number.
-    let lost = rank.threads.iter().map(|thread| thread.lost).fold(0, u64::saturating_add);
-    match lost {
-        0 => format!("rank {}{host}", rank.rank),
-        lost => format!("rank {}{host} (without its last {lost} calls)", rank.rank),
-    }
+    let sum =
+        |of: fn(&ThreadTrace) -> u64| rank.threads.iter().map(of).fold(0, u64::saturating_add);
+    let missing =
+        [(sum(|thread| thread.overwritten), "first"), (sum(|thread| thread.lost), "last")];
+    let missing = missing.into_iter().filter(|(calls, _)| *calls > 0);
+    let missing: Vec<_> =
+        missing.map(|(calls, which)| format!(" (without its {which} {calls} calls)")).collect();
+    format!("rank {}{host}{}", rank.rank, missing.concat())
 }
 
 /// Where packets go.

@@ -50,6 +50,63 @@ fn rank(records: Vec<Record>) -> Recorded {
     Recorded { threads: vec![ThreadRecords { records, ..Default::default() }], lost: 0 }
 }
 
+/// A rank whose first records were overwritten, of which the last began then.
+fn newest(until: u64, records: Vec<Record>) -> Recorded {
+    let (overwritten, overwritten_until) = (1, until);
+    let thread = ThreadRecords { records, overwritten, overwritten_until, ..Default::default() };
+    Recorded { threads: vec![thread], lost: 0 }
+}
+
+/// When the calls began that the messages of a job connect.
+fn flows(collected: &mut Collected) -> Vec<(u64, u64)> {
+    let flows = collected.flows.clone();
+    let mut starts =
+        flows.iter().map(|flow| [flow.from, flow.to].map(|at| collected.call(at).start));
+    starts.by_ref().map(|[from, to]| (from, to)).collect()
+}
+
+#[test]
+fn the_newest_messages_are_found_from_the_end() {
+    let sends = (3..21).map(|number| send(number, 10 * number, 1, 0)).collect();
+    let receives = (5..20).map(|number| receive(number, 10 * number + 2, Some(0), Some(0)));
+    // It was posted when the job ended.
+    let open = Record { end: None, ..receive(20, 202, Some(0), Some(0)) };
+    let receives: Vec<_> = receives.chain([open]).collect();
+    let mut collected = collected(vec![newest(20, sends), newest(42, receives)]);
+    let expected: Vec<_> = (5..20).map(|number| (10 * number, 10 * number + 2)).collect();
+    assert_eq!(flows(&mut collected), expected);
+}
+
+proptest! {
+    /// Whatever was overwritten: if all messages were received in the end, those that are found are those of the job.
+    #[test]
+    fn no_message_is_wrong_where_the_first_are_missing(
+        gaps in prop::collection::vec((0_u64..5, 0_u64..30), 1..30),
+        kept in [0_usize..31, 0..31],
+    ) {
+        let (mut at, mut received) = (1, 0);
+        let mut messages = Vec::new();
+        for (number, (gap, late)) in (0..).zip(gaps) {
+            at += 1 + gap;
+            received = (at + late).max(received + 1);
+            let mut receive = receive(number, received, Some(0), Some(0));
+            receive.end = Some(received + 40);
+            messages.push((send(number, at, 1, 0), receive));
+        }
+        let truth: Vec<_> = messages.iter().map(|(send, receive)| (send.start, receive.start)).collect();
+        let of = |side: fn(&(Record, Record)) -> &Record, count: usize| {
+            let all = messages.iter().map(|both| side(both).clone());
+            let first = messages.len().saturating_sub(count);
+            let until = all.clone().take(first).next_back().map_or(0, |last| last.start);
+            newest(until, all.skip(first).collect())
+        };
+        let ranks = vec![of(|both| &both.0, kept[0]), of(|both| &both.1, kept[1])];
+        let found = flows(&mut collected(ranks));
+        let count = kept[0].min(kept[1]).min(truth.len());
+        prop_assert_eq!(&found[..], &truth[truth.len() - count..]);
+    }
+}
+
 fn collected_in(times: Times, ranks: Vec<Recorded>) -> Collected {
     let of_rank = |(task, recorded)| OfRank { task, host: "host", times, recorded };
     collect((0..).zip(ranks).map(of_rank))
@@ -429,7 +486,7 @@ proptest! {
                 .into_iter()
                 .map(|mut records| {
                     (0..).zip(&mut records).for_each(|(at, record)| record.number = at);
-                    ThreadRecords { system_id: 1, records, lost: 0 }
+                    ThreadRecords { system_id: 1, records, ..Default::default() }
                 })
                 .collect(),
             lost: 1,

@@ -70,7 +70,7 @@ impl Site {
     /// Begins to record a call, if calls are recorded, and not only the last ones, whose records are not nested.
     #[inline]
     pub fn begin(&self) -> Option<Call> {
-        let recorder = trace::recorder().filter(|recorder| !recorder.has_rings())?;
+        let recorder = trace::recorder().filter(|recorder| !recorder.keeps_last_calls())?;
         let mut name = self.name.load(Relaxed);
         if name == 0 {
             name = self.named(recorder);

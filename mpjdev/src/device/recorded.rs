@@ -85,7 +85,7 @@ impl RecordedSpan {
     /// Begins the record of a part of the program that begins at this line of a file, if that is known. Calls in it have
     /// records of their own. There is none where only the last calls are kept, whose records are not nested.
     pub fn begin(name: &'static str, place: Option<(&'static str, u32)>) -> Option<Self> {
-        let recorder = trace::recorder().filter(|recorder| !recorder.has_rings())?;
+        let recorder = trace::recorder().filter(|recorder| !recorder.keeps_last_calls())?;
         let entry = recorder.begin(recorder.text_once(name), CallKind::Span)?;
         place.into_iter().for_each(|(file, line)| entry.at(recorder.line(file, line)));
         Some(Self(entry))
@@ -118,7 +118,7 @@ pub fn join() {
 
 /// Whether parts of the program are recorded.
 pub fn has_spans() -> bool {
-    trace::recorder().is_some_and(|recorder| !recorder.has_rings())
+    trace::recorder().is_some_and(|recorder| !recorder.keeps_last_calls())
 }
 
 /// Whether it is recorded, too, what calls consist of.
@@ -147,7 +147,7 @@ pub(crate) fn goes_by(protocol: Protocol) {
 
 /// Whether calls are recorded, in a job that finds mistakes between its ranks if `checks` says so.
 pub(crate) fn is_on(checks: bool) -> bool {
-    trace::recorder().is_some_and(|recorder| checks || !recorder.has_rings())
+    trace::recorder().is_some_and(|recorder| checks || !recorder.keeps_last_calls())
 }
 
 /// A number of a request that no other one of this process has at the same time.
@@ -164,7 +164,7 @@ fn ended(status: &Status, device: NonZeroU32, key: u64) {
         return;
     }
     let others = ENDED.replace(ENDED.get() + 1);
-    if !recorder.has_rings() {
+    if !recorder.keeps_last_calls() {
         let first = Some(entry).filter(|_| others == 0);
         let Some(part) = first.or_else(|| recorder.part(CallKind::Ended, entry)) else { return };
         part.request(number(device, key));
@@ -270,7 +270,8 @@ impl RecordedWait {
         let device = device.number();
         let key = |request: &Request| request.pending_on(device);
         let keys = || requests.iter().map(|place| place.as_ref().map(key)).collect();
-        let keys = trace::recorder().filter(|recorder| !recorder.has_rings()).map(|_| keys());
+        let keys =
+            trace::recorder().filter(|recorder| !recorder.keeps_last_calls()).map(|_| keys());
         Self { _recorded: None, device, keys, next: 0 }
     }
 

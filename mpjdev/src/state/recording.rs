@@ -68,7 +68,7 @@ impl Levels {
         if !is_due || now == self.last {
             return;
         }
-        let recorder = trace::recorder().filter(|recorder| !recorder.has_rings());
+        let recorder = trace::recorder().filter(|recorder| !recorder.keeps_last_calls());
         let (Some(call), Some(recorder)) = (CURRENT.get(), recorder) else { return };
         let Some(levels) = recorder.part(Kind::Levels, call) else { return };
         let (posted, unexpected, bytes) = now;

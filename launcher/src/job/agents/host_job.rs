@@ -102,6 +102,7 @@ pub(in crate::job) fn of_hosts(
         finds_deadlocks: spec.vigilance.ends_deadlocks,
         finds_stalls: spec.vigilance.stall.is_some(),
         records: spec.trace.as_ref().map(|choice| choice.memory),
+        newest: spec.trace.as_ref().is_some_and(|choice| choice.newest),
         details: spec.trace.as_ref().is_some_and(|choice| choice.details),
     };
     let copies = if spec.copies { Copies::of(spec, &mut job)? } else { Copies::default() };

@@ -206,7 +206,7 @@ mod tests {
 
     /// The records of hosts `a` to `d`, each with a rank.
     fn records() -> Records {
-        let choice = TraceChoice { file: None, memory: 1 << 20, details: false };
+        let choice = TraceChoice { file: None, memory: 1 << 20, newest: false, details: false };
         let memories = Memories::begin(&choice).expect("no file is opened");
         Records::begin(&memories, 4, Duration::from_secs(5))
     }

@@ -52,7 +52,7 @@ fn any_call() -> impl Strategy<Value = Call> {
 fn any_trace() -> impl Strategy<Value = Collected> {
     let lost = || prop_oneof![9 => Just(0), 1 => Just(u64::MAX)];
     let thread = (vec(any_call(), 0..12), lost());
-    let thread = thread.prop_map(|(calls, lost)| ThreadTrace { calls, lost });
+    let thread = thread.prop_map(|(calls, lost)| ThreadTrace { calls, lost, overwritten: 0 });
     let rank = (prop_oneof![9 => 0..4_u32, 1 => any::<u32>()], vec(thread, 0..3));
     let rank = rank.prop_map(|(rank, threads)| RankTrace {
         rank,

@@ -50,9 +50,11 @@ fn a_call_inside_another_one_is_a_part_of_it() {
 #[test]
 fn a_ranks_threads_are_added_up() {
     let mut collected = trace(vec![vec![send(2, 4, 0, 1)]]);
-    collected.trace.ranks[0]
-        .threads
-        .push(ThreadTrace { calls: vec![send(5, 6, 0, 2), send(9, 10, 0, 3)], lost: 3 });
+    collected.trace.ranks[0].threads.push(ThreadTrace {
+        calls: vec![send(5, 6, 0, 2), send(9, 10, 0, 3)],
+        lost: 3,
+        overwritten: 0,
+    });
     let profile = Profile::of(&collected);
     let share = &profile.ranks[0];
     assert_eq!((share.whole, share.in_calls, share.computing), (9 * S, 4 * S, 5 * S));

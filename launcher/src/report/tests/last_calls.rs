@@ -33,7 +33,8 @@ fn send(start: u64, tag: i32) -> Call {
 
 /// A rank with these calls of each of its threads.
 fn rank(rank: u32, threads: Vec<Vec<Call>>) -> RankTrace {
-    let threads = threads.into_iter().map(|calls| ThreadTrace { calls, lost: 0 }).collect();
+    let threads =
+        threads.into_iter().map(|calls| ThreadTrace { calls, ..ThreadTrace::default() }).collect();
     RankTrace { rank, host: "host".to_owned(), threads, levels: Vec::new() }
 }
 

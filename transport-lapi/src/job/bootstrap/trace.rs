@@ -11,8 +11,9 @@
 //!  blocks   of 16 KiB, each taken by one thread, which fills it: a head of 64 bytes, then records of 64 bytes
 //! ```
 //!
-//! Where only the last calls are kept, blocks have 2 KiB, and a thread has one, a ring: when it is full, the thread goes on
-//! at its beginning.
+//! Where the newest records are kept, the blocks of a thread form a ring: when the thread gets no further one, it goes on in
+//! its oldest. A thread that has a block leaves the last eighth of them to threads that have none. Where only the last calls
+//! are kept, blocks have 2 KiB, and a thread has one.
 //!
 //! - TC1: all of it is words of 64 bits, which are read and written as atomics. So there are no data races, and each
 //!   value that a reader gets was written.
@@ -20,7 +21,8 @@
 //! - TC3: memory that was never written is 0. A record counts if its first word, the start, is not 0; it is written last.
 //! - TC4: the launcher never trusts what a rank wrote: it copies the bytes, and each number in them is checked before it
 //!   is used.
-//! - TC7: in a ring, a thread begins a record only when its last one has ended, so that it ends none that was overwritten.
+//! - TC7: in a ring, a thread passes over records of what has not ended, so that it ends none that was overwritten. It notes
+//!   when the last one began that it has overwritten: since then all of its records are there.
 
 mod mapping;
 mod recorded;
@@ -43,7 +45,7 @@ const RECORD: usize = 64;
 const WORDS: usize = RECORD / 8;
 /// Bytes of a block.
 const BLOCK: usize = 16 << 10;
-/// Bytes of a block that is a ring.
+/// Bytes of a block where only the last calls are kept.
 const RING: usize = 2 << 10;
 /// Where the first block begins; before it are texts.
 const BLOCKS: usize = 256 << 10;
@@ -54,7 +56,7 @@ pub const MOST: u64 = 1 << 36;
 /// The most bytes of a text that are kept.
 const LONGEST_TEXT: usize = 1000;
 /// What the memory begins with.
-const MAGIC: u64 = u64::from_le_bytes(*b"mpjtrac1");
+const MAGIC: u64 = u64::from_le_bytes(*b"mpjtrac2");
 
 /// Words of the head.
 mod head {
@@ -70,8 +72,8 @@ mod head {
     pub const LOST: usize = 4;
     /// How many threads have recorded.
     pub const THREADS: usize = 5;
-    /// Whether blocks are rings: 0 or 1.
-    pub const RINGS: usize = 6;
+    /// Which records are kept: a [`super::Form`].
+    pub const FORM: usize = 6;
     /// Whether parts of calls are recorded: 0 or 1.
     pub const DETAILS: usize = 7;
 }
@@ -84,6 +86,12 @@ mod block {
     pub const LOST: usize = 1;
     /// The id that the system has given to the thread.
     pub const SYSTEM_ID: usize = 2;
+    /// How many records were overwritten in this block.
+    pub const OVERWRITTEN: usize = 3;
+    /// The start of the last of them.
+    pub const OVERWRITTEN_UNTIL: usize = 4;
+    /// Where the next block of the ring begins, in words from the start of the memory.
+    pub const NEXT: usize = 5;
 }
 
 /// Words of a record.
@@ -119,12 +127,44 @@ mod flag {
 /// Which records a memory keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// The first ones, in so many bytes. Those for which there is no room are counted.
-    First(u64),
-    /// The same, and also what calls consist of: phases of a rendezvous, rounds of collective calls.
-    Detailed(u64),
-    /// The last ones of each thread, of the threads that have begun last.
-    Last,
+    /// As many as there is room for. The others are counted.
+    Calls {
+        /// Bytes of the memory.
+        memory: u64,
+        /// Whether these are the newest ones, or else the first ones.
+        newest: bool,
+        /// Whether it is also recorded what calls consist of: phases of a rendezvous, rounds of collective calls.
+        details: bool,
+    },
+    /// The last calls of each thread, of the threads that have begun last.
+    LastCalls,
+}
+
+/// How a memory keeps records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// None is overwritten.
+    First = 0,
+    /// The blocks of a thread are a ring.
+    Newest = 1,
+    /// A thread has one small block, a ring.
+    LastCalls = 2,
+}
+
+impl Form {
+    /// The form that the head of a memory names.
+    fn of(word: u64) -> Self {
+        match word {
+            1 => Self::Newest,
+            2 => Self::LastCalls,
+            _ => Self::First,
+        }
+    }
+
+    /// Bytes of a block.
+    fn block(self) -> usize {
+        if self == Self::LastCalls { RING } else { BLOCK }
+    }
 }
 
 /// Whose times records have.
@@ -218,10 +258,10 @@ impl Kind {
 /// # Errors
 /// What the system answers.
 pub fn create(keep: Keep, clock: Clock) -> io::Result<OwnedFd> {
-    let (bytes, rings, details) = match keep {
-        Keep::First(bytes) => (bytes, 0, 0),
-        Keep::Detailed(bytes) => (bytes, 0, 1),
-        Keep::Last => (LEAST, 1, 0),
+    let (bytes, form, details) = match keep {
+        Keep::Calls { memory, newest: false, details } => (memory, Form::First, details),
+        Keep::Calls { memory, newest: true, details } => (memory, Form::Newest, details),
+        Keep::LastCalls => (LEAST, Form::LastCalls, false),
     };
     let bytes = bytes.clamp(LEAST, MOST).next_multiple_of(BLOCK as u64);
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
@@ -229,7 +269,7 @@ pub fn create(keep: Keep, clock: Clock) -> io::Result<OwnedFd> {
     rustix::fs::ftruncate(&memory, bytes)?;
     let mut facts = [0; WORDS];
     (facts[head::MAGIC], facts[head::CLOCK]) = (MAGIC, clock as u64);
-    (facts[head::RINGS], facts[head::DETAILS]) = (rings, details);
+    (facts[head::FORM], facts[head::DETAILS]) = (form as u64, details.into());
     let facts = facts.map(u64::to_le_bytes);
     rustix::io::pwrite(&memory, facts.as_flattened(), 0)?;
     rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;

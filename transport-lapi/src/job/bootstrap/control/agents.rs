@@ -125,6 +125,8 @@ pub struct HostJob {
     pub finds_stalls: bool,
     /// The most bytes in which each rank records its calls; `None` if none does.
     pub records: Option<u64>,
+    /// Whether they keep the newest calls if there are more.
+    pub newest: bool,
     /// Whether they also record what calls consist of.
     pub details: bool,
 }

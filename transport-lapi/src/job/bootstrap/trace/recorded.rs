@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustix::fs::fstat;
 
 use super::{
-    BLOCK, BLOCKS, Clock, Kind, LONGEST_TEXT, MAGIC, RECORD, RING, WORDS, block, flag, head, word,
+    BLOCKS, Clock, Form, Kind, LONGEST_TEXT, MAGIC, RECORD, WORDS, block, flag, head, word,
 };
 
 /// What a rank has recorded.
@@ -28,8 +28,12 @@ pub struct ThreadRecords {
     pub system_id: u32,
     /// In the order in which they were made, or in a ring, where the first of them may follow the last.
     pub records: Vec<Record>,
-    /// How many calls were lost because the memory was full.
+    /// How many later records were lost because the memory was full.
     pub lost: u64,
+    /// How many earlier records were overwritten.
+    pub overwritten: u64,
+    /// When the last of these began. All that begins later is here.
+    pub overwritten_until: u64,
 }
 
 /// A record, as a rank has written it.
@@ -87,7 +91,7 @@ pub fn read(memory: impl AsFd, clock: Clock) -> Option<Recorded> {
     if words[head::MAGIC] != MAGIC || words[head::CLOCK] != clock as u64 {
         return None;
     }
-    let size = if words[head::RINGS] == 0 { BLOCK } else { RING };
+    let size = Form::of(words[head::FORM]).block();
     let most = len.saturating_sub(BLOCKS as u64) / size as u64;
     let mut texts = Texts { words: &words, known: BTreeMap::new() };
     let mut threads = BTreeMap::<u64, ThreadRecords>::new();
@@ -104,9 +108,10 @@ pub fn read(memory: impl AsFd, clock: Clock) -> Option<Recorded> {
 pub fn used(memory: impl AsFd) -> Option<[Range<u64>; 2]> {
     let len = u64::try_from(fstat(&memory).ok()?.st_size).ok()?;
     let words = words(&bytes_of(&memory, 0, RECORD)?);
+    let size = Form::of(words[head::FORM]).block() as u64;
     let texts = words[head::TEXT_TAKEN].saturating_mul(8).saturating_add(RECORD as u64);
-    let blocks = len.checked_sub(BLOCKS as u64)? / BLOCK as u64;
-    let blocks = words[head::BLOCKS_TAKEN].min(blocks) * BLOCK as u64;
+    let blocks = len.checked_sub(BLOCKS as u64)? / size;
+    let blocks = words[head::BLOCKS_TAKEN].min(blocks) * size;
     Some([0..texts.min(BLOCKS as u64), BLOCKS as u64..BLOCKS as u64 + blocks])
 }
 
@@ -146,6 +151,9 @@ impl Texts<'_> {
         let thread = threads.entry(words[block::THREAD]).or_default();
         thread.system_id = words[block::SYSTEM_ID] as u32;
         thread.lost = thread.lost.saturating_add(words[block::LOST]);
+        thread.overwritten = thread.overwritten.saturating_add(words[block::OVERWRITTEN]);
+        let until = words[block::OVERWRITTEN_UNTIL];
+        thread.overwritten_until = thread.overwritten_until.max(until);
         for (place, record) in words.chunks_exact(WORDS).enumerate().skip(1) {
             // TC3
             if record[word::START] != 0 {

@@ -15,9 +15,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxBuildHasher;
 
-use super::{
-    BLOCK, BLOCKS, Clock, Kind, LONGEST_TEXT, RING, WORDS, block, flag, head, mapping, word,
-};
+use super::{BLOCKS, Clock, Form, Kind, LONGEST_TEXT, WORDS, block, flag, head, mapping, word};
 use crate::job::config;
 use crate::platform::fork::ProcessMark;
 
@@ -48,7 +46,7 @@ pub fn join() -> Join {
             let recorder = Recorder::over(words);
             let first = words[BLOCKS / 8..].chunks(PROVIDED / 8).next();
             // Without it each block gets its memory when it is taken.
-            first.filter(|_| !recorder.has_rings).map(mapping::provide);
+            first.filter(|_| recorder.form != Form::LastCalls).map(mapping::provide);
             mapping::keep_from_forks(words);
             let _ = RECORDER.set(recorder);
         }
@@ -93,8 +91,7 @@ thread_local! {
 pub struct Recorder {
     words: &'static [AtomicU64],
     clock: Clock,
-    /// Whether blocks are rings.
-    has_rings: bool,
+    form: Form,
     /// Whether parts of calls are recorded.
     has_details: bool,
     /// The number in the job of the first rank of this process's world.
@@ -120,10 +117,10 @@ impl Recorder {
         let clock = if is_counter { Clock::Counter } else { Clock::System };
         let first_task = config::environment(config::FIRST_TASK);
         let first_task = first_task.and_then(|number| number.parse().ok()).unwrap_or(0);
-        let has_rings = words[head::RINGS].load(Relaxed) != 0;
+        let form = Form::of(words[head::FORM].load(Relaxed));
         let has_details = words[head::DETAILS].load(Relaxed) != 0;
         let (process, texts) = (ProcessMark::new(), Mutex::default());
-        Self { words, clock, has_rings, has_details, first_task, process, texts }
+        Self { words, clock, form, has_details, first_task, process, texts }
     }
 
     /// Returns whether parts of calls are recorded, too.
@@ -147,11 +144,11 @@ impl Recorder {
         Some(entry)
     }
 
-    /// Returns whether only the last records of each thread are kept. Then a thread may begin one only when its last one
-    /// has ended (TC7).
+    /// Returns whether only the last calls of each thread are kept, so that there is no room for more than one record of
+    /// each.
     #[inline]
-    pub fn has_rings(&self) -> bool {
-        self.has_rings
+    pub fn keeps_last_calls(&self) -> bool {
+        self.form == Form::LastCalls
     }
 
     /// Returns the number in the job of the first rank of this process's world.
@@ -184,13 +181,10 @@ impl Recorder {
     fn claim(&self, name: u32, kind: Kind) -> Option<Entry> {
         let lane = LANE.get();
         let lane = if lane.next < lane.end { lane } else { self.next_block(lane)? };
-        let words = self.words.get(lane.next..)?.first_chunk()?;
+        let lane = if self.form == Form::First { lane } else { self.make_room(lane)? };
+        let entry = self.entry(lane.next)?;
         LANE.set(Lane { next: lane.next + WORDS, ..lane });
         self.words.get(lane.next + WORDS..).into_iter().for_each(mapping::expect_writes);
-        let entry = Entry { words, at: lane.next, clock: self.clock };
-        if self.has_rings {
-            entry.clear();
-        }
         entry.word(word::NAME).store(name.into(), Relaxed);
         entry.word(word::KIND).store((kind as u64) << 32, Relaxed);
         Some(entry)
@@ -210,31 +204,84 @@ impl Recorder {
 
     /// Words of a block.
     fn block_len(&self) -> usize {
-        if self.has_rings { RING / 8 } else { BLOCK / 8 }
+        self.form.block() / 8
     }
 
-    /// Takes a further block for this thread (TC2), or the beginning of its ring. If there is none, counts the record as
-    /// lost.
+    /// Returns the next place of a ring that is free: passes over records of what has not ended (TC7), and overwrites the
+    /// first one behind them.
+    #[inline(never)]
+    fn make_room(&self, mut lane: Lane) -> Option<Lane> {
+        for _ in 0..self.block_len() / WORDS {
+            let entry = self.entry(lane.next)?;
+            if !entry.is_open() {
+                self.overwrite(&self.words[lane.end - self.block_len()..], entry);
+                return Some(lane);
+            }
+            lane.next += WORDS;
+            if lane.next >= lane.end {
+                lane = self.next_block(lane)?;
+            }
+        }
+        self.lose(lane);
+        None
+    }
+
+    /// Forgets a record of a block, if there is one, and counts it.
+    #[inline]
+    fn overwrite(&self, block: &[AtomicU64], entry: Entry) {
+        let start = entry.word(word::START).load(Relaxed);
+        if start != 0 {
+            let count = &block[block::OVERWRITTEN];
+            count.store(count.load(Relaxed) + 1, Relaxed);
+            block[block::OVERWRITTEN_UNTIL].fetch_max(start, Relaxed);
+            entry.clear();
+        }
+    }
+
+    /// Returns the record at this place, in words from the start of the memory.
+    #[inline(always)]
+    fn entry(&self, at: usize) -> Option<Entry> {
+        let words = self.words.get(at..)?.first_chunk()?;
+        Some(Entry { words, at, clock: self.clock })
+    }
+
+    /// Takes a further block for this thread (TC2), or goes on in the next one of its ring. If there is none, counts the
+    /// record as lost.
     #[cold]
     #[inline(never)]
     fn next_block(&self, lane: Lane) -> Option<Lane> {
         let size = self.block_len();
-        if self.has_rings && lane.thread != 0 {
-            return Some(Lane { next: lane.end - size + WORDS, ..lane });
-        }
-        let id = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
-        let number = if self.has_rings { self.take_ring(id) } else { self.take_block() };
+        let id = || rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        let number = match (self.form, lane.thread) {
+            (Form::First, _) => self.take_block(0),
+            (_, 0) => self.take_ring(id()),
+            // Those that are left are for threads that have none.
+            (Form::Newest, _) => {
+                let number = self.take_block(self.blocks().len() / 8);
+                number.filter(|number| self.own(*number, 0, id()))
+            }
+            (Form::LastCalls, _) => None,
+        };
         let block = number.and_then(|number| self.blocks().nth(number));
-        let Some(words) = block.filter(|block| mapping::provide(block)) else {
-            self.lose(lane);
-            return None;
+        let block = block.filter(|block| mapping::provide(block));
+        // That of the last block of this thread.
+        let next = lane.end.checked_sub(size).map(|last| &self.words[last + block::NEXT]);
+        let Some(words) = block else {
+            let Some(next) = next.filter(|_| self.form != Form::First) else {
+                self.lose(lane);
+                return None;
+            };
+            let start = next.load(Relaxed) as usize;
+            return Some(Lane { next: start + WORDS, end: start + size, ..lane });
         };
         let start = BLOCKS / 8 + number.unwrap_or(0) * size;
         let thread = match lane.thread {
             0 => self.words[head::THREADS].fetch_add(1, Relaxed) + 1,
             thread => thread,
         };
-        words[block::SYSTEM_ID].store(id.into(), Relaxed);
+        let oldest = next.map_or(start as u64, |next| next.swap(start as u64, Relaxed));
+        words[block::NEXT].store(oldest, Relaxed);
+        words[block::SYSTEM_ID].store(id().into(), Relaxed);
         words[block::THREAD].store(thread, Release);
         Some(Lane { next: start + WORDS, end: start + size, thread })
     }
@@ -243,33 +290,44 @@ impl Recorder {
         self.words[BLOCKS / 8..].chunks_exact(self.block_len())
     }
 
-    /// Takes a block, if there is one that nobody has.
-    fn take_block(&self) -> Option<usize> {
+    /// Takes a block, if more than so many are left that nobody has.
+    fn take_block(&self, others: usize) -> Option<usize> {
         // Once all are taken, the count is not changed any more, so it never wraps.
         let taken = &self.words[head::BLOCKS_TAKEN];
-        let is_left = taken.load(Relaxed) < self.blocks().len() as u64;
+        let is_left = taken.load(Relaxed) < (self.blocks().len() - others) as u64;
         is_left.then(|| taken.fetch_add(1, Relaxed) as usize)
     }
 
-    /// Takes a ring for the thread with this id: one that nobody has, or else one whose thread has ended. Goes through them
-    /// in turn, so that what ended long ago is overwritten first.
+    /// Makes the block with a number that of the thread with this id, if it still is that of the one before.
+    fn own(&self, number: usize, before: u32, id: u32) -> bool {
+        let owner = self.blocks().nth(number).map(|block| &block[block::SYSTEM_ID]);
+        owner.is_some_and(|owner| {
+            owner.compare_exchange(before.into(), id.into(), Relaxed, Relaxed).is_ok()
+        })
+    }
+
+    /// Takes the first block of a ring for the thread with this id: one that nobody has, or else one whose thread has ended.
+    /// Goes through them in turn, so that what ended long ago is overwritten first.
     fn take_ring(&self, id: u32) -> Option<usize> {
         let (most, tasks) = (self.blocks().len(), Path::new("/proc/self/task"));
         // Who has found none asks again only now and then.
         if self.words[head::LOST].load(Relaxed) % RARELY != 0 || !tasks.exists() {
             return None;
         }
-        let first = self.words[head::BLOCKS_TAKEN].fetch_add(1, Relaxed) as usize;
-        let number = (0..most).map(|step| first.wrapping_add(step) % most).find(|number| {
-            let Some(ring) = self.blocks().nth(*number) else { return false };
-            let owner = ring[block::SYSTEM_ID].load(Relaxed);
+        let taken = &self.words[head::BLOCKS_TAKEN];
+        let first = taken.fetch_add(1, Relaxed) as usize;
+        let number = (0..most).map(|step| first.wrapping_add(step) % most).find(|&number| {
+            let Some(ring) = self.blocks().nth(number) else { return false };
+            let owner = ring[block::SYSTEM_ID].load(Relaxed) as u32;
             let is_free = owner == 0 || !tasks.join(owner.to_string()).exists();
-            let own =
-                || ring[block::SYSTEM_ID].compare_exchange(owner, id.into(), Relaxed, Relaxed);
-            is_free && own().is_ok()
+            is_free && self.own(number, owner, id)
         })?;
-        let ring = self.blocks().nth(number)?;
-        ring.chunks_exact(WORDS).skip(1).for_each(|record| record[word::START].store(0, Relaxed));
+        // A reader looks at as many as were taken.
+        taken.fetch_max(number as u64 + 1, Relaxed);
+        let start = BLOCKS / 8 + number * self.block_len();
+        let places = (start..start + self.block_len()).step_by(WORDS).skip(1);
+        let entries = places.filter_map(|at| self.entry(at));
+        entries.for_each(|entry| self.overwrite(&self.words[start..], entry));
         Some(number)
     }
 
@@ -353,6 +411,13 @@ impl Entry {
     #[inline(always)]
     fn word(self, word: usize) -> &'static AtomicU64 {
         &self.words[word]
+    }
+
+    /// Returns whether it is of something that goes on.
+    fn is_open(self) -> bool {
+        let is_moment = [Kind::Ended, Kind::Started, Kind::Mark, Kind::Levels];
+        let [start, end] = [word::START, word::END].map(|word| self.word(word).load(Relaxed));
+        start != 0 && end == 0 && !is_moment.into_iter().any(|kind| self.is(kind))
     }
 
     /// Makes the record none (TC3).

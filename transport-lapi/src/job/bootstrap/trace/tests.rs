@@ -15,8 +15,17 @@ fn record(memory: &OwnedFd, calls: impl FnOnce(&Recorder) + Send) {
     thread::scope(|scope| scope.spawn(|| calls(&recorder)).join().expect("it records"));
 }
 
+fn first() -> Keep {
+    Keep::Calls { memory: LEAST, newest: false, details: false }
+}
+
+fn newest() -> OwnedFd {
+    create(Keep::Calls { memory: LEAST, newest: true, details: false }, Clock::System)
+        .expect("memory")
+}
+
 fn memory() -> OwnedFd {
-    create(Keep::First(LEAST), Clock::System).expect("memory")
+    create(first(), Clock::System).expect("memory")
 }
 
 /// Records so many calls, whose bytes are numbers from 0.
@@ -100,7 +109,7 @@ fn what_finds_no_memory_is_counted() {
 
 /// A copy of the parts that are used, as [`used`] says.
 fn copied(memory: &OwnedFd) -> OwnedFd {
-    let copy = create(Keep::First(LEAST), Clock::System).expect("memory");
+    let copy = create(first(), Clock::System).expect("memory");
     for part in used(memory).expect("it is such memory") {
         let mut bytes = vec![0; (part.end - part.start) as usize];
         assert_eq!(rustix::io::pread(memory, &mut bytes, part.start), Ok(bytes.len()));
@@ -130,11 +139,11 @@ fn the_parts_that_are_used_are_all_that_was_recorded() {
 
 #[test]
 fn a_ring_keeps_the_last_calls_of_each_thread() {
-    let memory = create(Keep::Last, Clock::System).expect("memory");
+    let memory = create(Keep::LastCalls, Clock::System).expect("memory");
     let room = (RING / RECORD - 1) as u64;
     for count in [3, room, room + 1, 7 * room + 5] {
         record(&memory, |recorder| {
-            assert!(recorder.has_rings());
+            assert!(recorder.keeps_last_calls());
             sends(recorder, count);
             let open = recorder.begin(0, Kind::Receive).expect("there is room");
             open.peer(Some(1), None);
@@ -155,7 +164,7 @@ fn a_ring_keeps_the_last_calls_of_each_thread() {
 
 #[test]
 fn a_ring_whose_thread_has_ended_is_taken_again() {
-    let memory = create(Keep::Last, Clock::System).expect("memory");
+    let memory = create(Keep::LastCalls, Clock::System).expect("memory");
     let rings = (LEAST as usize - BLOCKS) / RING;
     let (begun, ended) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|scope| {
@@ -174,6 +183,97 @@ fn a_ring_whose_thread_has_ended_is_taken_again() {
     let recorded = read(&memory, Clock::System).expect("it is such memory");
     assert_eq!((recorded.threads.len(), recorded.lost), (rings, 0));
     assert!(recorded.threads.iter().all(|thread| thread.records.len() == 2), "one each");
+}
+
+/// How many records a thread keeps that has been alone with a memory of the newest ones: those of all blocks but an eighth.
+fn room_alone() -> u64 {
+    let blocks = (LEAST as usize - BLOCKS) / BLOCK;
+    ((blocks - blocks / 8) * (BLOCK / RECORD - 1)) as u64
+}
+
+#[test]
+fn the_newest_records_are_kept_and_what_goes_on() {
+    let (memory, room) = (newest(), room_alone());
+    for count in [3, room, 3 * room + 5] {
+        let memory = newest();
+        record(&memory, |recorder| sends(recorder, count));
+        let recorded = read(copied(&memory), Clock::System).expect("it is such memory");
+        let thread = &recorded.threads[0];
+        let lost = count.saturating_sub(room);
+        assert_eq!((thread.overwritten, thread.lost, recorded.lost), (lost, 0, 0));
+        let mut bytes: Vec<u64> = thread.records.iter().map(|record| record.bytes).collect();
+        bytes.sort_unstable();
+        assert_eq!(bytes, (lost..count).collect::<Vec<_>>());
+        let oldest = thread.records.iter().map(|record| record.start).min();
+        assert!(thread.overwritten_until <= oldest.expect("there are records"));
+    }
+    record(&memory, |recorder| {
+        sends(recorder, 300);
+        let span = recorder.begin(recorder.text("span"), Kind::Span).expect("there is room");
+        sends(recorder, 2 * room);
+        span.end();
+        sends(recorder, room - 1);
+    });
+    let recorded = read(&memory, Clock::System).expect("it is such memory");
+    let thread = &recorded.threads[0];
+    assert_eq!(thread.overwritten, 300 + 1 + 2 * room + room - 1 - room);
+    let span = thread.records.iter().find(|record| record.kind == Kind::Span);
+    assert!(span.is_none(), "it has ended, and was overwritten when it was the oldest: {span:?}");
+    let ends: Vec<_> =
+        thread.records.iter().map(|record| record.end.map(|end| end >= record.start)).collect();
+    assert!(ends.iter().all(|end| *end == Some(true)));
+}
+
+#[test]
+fn what_goes_on_is_not_overwritten() {
+    let (memory, room) = (newest(), room_alone());
+    record(&memory, |recorder| {
+        sends(recorder, 3);
+        let open: Vec<_> =
+            (0..200).map(|_| recorder.begin(0, Kind::Receive).expect("there is room")).collect();
+        sends(recorder, 2 * room);
+        for (number, entry) in open.into_iter().enumerate() {
+            entry.peer(Some(number as u32), None);
+            entry.end();
+        }
+    });
+    let recorded = read(&memory, Clock::System).expect("it is such memory");
+    let records = &recorded.threads[0].records;
+    assert_eq!(records.len() as u64, room);
+    let kept = records.iter().filter(|record| record.kind == Kind::Receive);
+    assert!(kept.map(|record| record.peer).eq((0..200).map(Some)));
+    let sends = records.iter().filter(|record| record.kind == Kind::Send);
+    let mut bytes: Vec<u64> = sends.map(|record| record.bytes).collect();
+    bytes.sort_unstable();
+    assert_eq!(bytes, (2 * room - (room - 200)..2 * room).collect::<Vec<_>>());
+}
+
+#[test]
+fn later_threads_find_room_among_the_newest() {
+    let (memory, room) = (newest(), room_alone());
+    record(&memory, |recorder| sends(recorder, 2 * room));
+    let (blocks, block) = ((LEAST as usize - BLOCKS) / BLOCK, (BLOCK / RECORD - 1) as u64);
+    let barrier = Barrier::new(blocks / 8);
+    thread::scope(|scope| {
+        for _ in 0..blocks / 8 {
+            scope.spawn(|| {
+                record(&memory, |recorder| {
+                    sends(recorder, 1000);
+                    barrier.wait();
+                });
+            });
+        }
+    });
+    let recorded = read(&memory, Clock::System).expect("it is such memory");
+    assert_eq!((recorded.threads.len(), recorded.lost), (1 + blocks / 8, 0));
+    for thread in &recorded.threads[1..] {
+        assert_eq!((thread.records.len() as u64, thread.overwritten), (block, 1000 - block));
+    }
+    // One more takes a block of one that has ended.
+    record(&memory, |recorder| sends(recorder, 1));
+    let recorded = read(&memory, Clock::System).expect("it is such memory");
+    assert_eq!(recorded.lost, 0);
+    assert!(recorded.threads.iter().any(|thread| thread.records.len() == 1));
 }
 
 #[test]
@@ -204,8 +304,9 @@ proptest! {
             0_u64..64,
             (0_u64..16).prop_map(|kind| kind << 32 | 0x1F << 40),
         ]), 0..400),
+        is_newest: bool,
     ) {
-        let memory = memory();
+        let memory = if is_newest { newest() } else { memory() };
         record(&memory, |recorder| {
             for number in 0..300 {
                 let entry = recorder.begin(recorder.text("a name"), Kind::Send);
