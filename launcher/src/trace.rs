@@ -52,6 +52,8 @@ pub(crate) struct RankTrace {
 pub(crate) struct Levels {
     /// Nanoseconds since the job began.
     pub(crate) at: u64,
+    /// The device whose queues they are: one for each context of the rank.
+    pub(crate) device: u64,
     /// Receives that were posted.
     pub(crate) posted: u64,
     /// Messages that had come before their receive.

@@ -124,8 +124,9 @@ impl State {
     /// Records how long the queues are, now and then.
     #[cold]
     pub(crate) fn note_levels(&mut self) {
+        let Some(device) = self.records else { return };
         let (posted, unexpected) = (self.matcher.posted_len(), self.matcher.unexpected_len());
-        self.levels.note((posted, unexpected, self.stats.unexpected_bytes));
+        self.levels.note(device, (posted, unexpected, self.stats.unexpected_bytes));
     }
 
     /// Messages take the path on which they are described.

@@ -331,6 +331,7 @@ fn levels_of(record: &Record) -> Levels {
     let number = |number: Option<u32>| number.map_or(0, u64::from);
     Levels {
         at: record.start,
+        device: record.request,
         posted: number(record.peer),
         unexpected: number(record.tag.map(|tag| tag as u32)),
         bytes: record.bytes,

@@ -11,7 +11,7 @@
 //!
 //! The events of a thread are one *sequence*: names are written once in each, and then meant by numbers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -197,43 +197,69 @@ impl<W: Write> Packets<'_, W> {
     }
 }
 
-/// The names of the tracks with the lengths of a rank's queues.
+/// The names of the tracks with the lengths of the queues of a device.
 const LEVELS: [&str; 3] =
     ["posted receives", "unexpected messages", "bytes of unexpected messages"];
 /// Where the numbers of these tracks begin, behind those of a rank's threads.
 const OF_LEVELS: u64 = 1 << 19;
+/// The devices of a rank that have tracks; a rank has as many contexts at most.
+const MOST_DEVICES: usize = 16;
 
 impl<W: Write> Packets<'_, W> {
-    /// Writes how long the queues of a rank were.
+    /// Writes how long the queues of a rank were: one counter for each queue of each device.
     fn levels(&mut self, rank: &RankTrace, of_rank: u64, sequence: u64) -> io::Result<()> {
-        use field::{event, packet, track};
-        for (uuid, (name, place)) in (of_rank + OF_LEVELS..).zip(LEVELS.iter().zip(0..)) {
-            self.write(|out| {
-                out.message(packet::TRACK, |out| {
-                    out.number(track::UUID, uuid).text(track::NAME, name);
-                    out.number(track::PARENT, of_rank);
-                    out.number(track::PLACE, (rank.threads.len() + place) as u64);
-                    out.message(track::COUNTER, |_| {});
-                });
-            })?;
+        let devices: BTreeSet<u64> = rank.levels.iter().map(|levels| levels.device).collect();
+        let are_several = devices.len() > 1;
+        // Of each device, where its counters begin, and their last values.
+        let mut devices: BTreeMap<u64, (usize, [Option<u64>; 3])> = devices
+            .into_iter()
+            .zip((0..MOST_DEVICES).map(|at| (LEVELS.len() * at, [None; 3])))
+            .collect();
+        for ((first, _), context) in devices.values().zip(0..) {
+            let context =
+                if are_several { format!(" of context {context}") } else { String::new() };
+            for (name, at) in LEVELS.iter().zip(*first..) {
+                let place = rank.threads.len() + at;
+                self.counter(of_rank, at, place, &format!("{name}{context}"))?;
+            }
         }
-        let mut last = [None; 3];
-        for Levels { at, posted, unexpected, bytes } in &rank.levels {
-            for (place, value) in [posted, unexpected, bytes].into_iter().enumerate() {
-                if last[place].replace(value) == Some(value) {
-                    continue;
+        for Levels { at, device, posted, unexpected, bytes } in &rank.levels {
+            let Some((first, last)) = devices.get_mut(device) else { continue };
+            for ((value, last), place) in
+                [posted, unexpected, bytes].into_iter().zip(last).zip(*first..)
+            {
+                if last.replace(*value) != Some(*value) {
+                    self.value(*at, of_rank + OF_LEVELS + place as u64, *value, sequence)?;
                 }
-                self.write(|out| {
-                    out.number(packet::TIMESTAMP, *at).number(packet::SEQUENCE, sequence);
-                    out.message(packet::EVENT, |out| {
-                        out.number(event::TYPE, event::COUNTER);
-                        out.number(event::TRACK, of_rank + OF_LEVELS + place as u64);
-                        out.number(event::VALUE, *value);
-                    });
-                })?;
             }
         }
         Ok(())
+    }
+
+    /// Writes a counter's track.
+    fn counter(&mut self, of_rank: u64, at: usize, place: usize, name: &str) -> io::Result<()> {
+        use field::{packet, track};
+        self.write(|out| {
+            out.message(packet::TRACK, |out| {
+                out.number(track::UUID, of_rank + OF_LEVELS + at as u64).text(track::NAME, name);
+                out.number(track::PARENT, of_rank);
+                out.number(track::PLACE, place as u64);
+                out.message(track::COUNTER, |_| {});
+            });
+        })
+    }
+
+    /// Writes a value of a counter.
+    fn value(&mut self, at: u64, counter: u64, value: u64, sequence: u64) -> io::Result<()> {
+        use field::{event, packet};
+        self.write(|out| {
+            out.number(packet::TIMESTAMP, at).number(packet::SEQUENCE, sequence);
+            out.message(packet::EVENT, |out| {
+                out.number(event::TYPE, event::COUNTER);
+                out.number(event::TRACK, counter);
+                out.number(event::VALUE, value);
+            });
+        })
     }
 }
 

@@ -303,6 +303,25 @@ fn lengths_of_queues_are_counters() {
     assert_eq!(tracks(&file)[3..], names);
 }
 
+#[test]
+fn each_context_has_counters_of_its_own() {
+    let about = |number, start, request, posted| Record {
+        peer: Some(posted),
+        request,
+        sequence: Some(1),
+        ..record(number, Recording::Levels, start, start)
+    };
+    let levels = [(1, 10, 2, 7), (2, 20, 1, 7), (3, 30, 2, 7), (4, 40, 2, 8)];
+    let levels = levels.map(|(number, start, device, posted)| about(number, start, device, posted));
+    let file = written(&collected(vec![rank(levels.into())]));
+    let names = tracks(&file);
+    let posted = |context: u32| format!("posted receives of context {context}");
+    assert_eq!((names.len(), &names[2], &names[5]), (8, &posted(0), &posted(1)));
+    let counts = events(&file).into_iter().filter(|(kind, ..)| *kind == 4);
+    let times: Vec<u64> = counts.map(|(_, at, ..)| at).collect();
+    assert_eq!(times, [10, 10, 10, 20, 20, 20, 40]);
+}
+
 /// The receive of an exchange that was started counts where it was started: later ones get later messages.
 #[test]
 fn an_exchange_that_was_started_receives_in_its_turn() {

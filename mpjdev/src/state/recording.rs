@@ -2,6 +2,7 @@
 //! phases of a rendezvous.
 
 use std::cell::Cell;
+use std::num::NonZeroU32;
 
 use rustc_hash::FxHashMap;
 use transport_lapi::bootstrap::trace::{self, Entry, Kind};
@@ -61,8 +62,8 @@ const LOOKS: u64 = 16;
 const MANY: u64 = 64 << 10;
 
 impl Levels {
-    /// Records the lengths now and then, when they have changed.
-    pub(crate) fn note(&mut self, now: (usize, usize, u64)) {
+    /// Records the lengths now and then, when they have changed, of this device.
+    pub(crate) fn note(&mut self, device: NonZeroU32, now: (usize, usize, u64)) {
         self.looks += 1;
         let is_due = self.looks % LOOKS == 1 || now.2.abs_diff(self.last.2) >= MANY;
         if !is_due || now == self.last {
@@ -74,6 +75,7 @@ impl Levels {
         let (posted, unexpected, bytes) = now;
         levels.peer(u32::try_from(posted).ok(), i32::try_from(unexpected).ok());
         levels.bytes(bytes);
+        levels.request(device.get().into());
         self.last = now;
     }
 }

@@ -225,8 +225,8 @@ pub enum Kind {
     Mark = 15,
     /// No call, but a part of the one that goes on.
     Part = 16,
-    /// No call: how many receives were posted (the peer) and how many messages unexpected (the tag, with so many bytes) about
-    /// when the call whose record [`Record::sequence`] names began.
+    /// No call: how many receives were posted (the peer) and how many messages unexpected (the tag, with so many bytes) in a
+    /// device (the request, from 1) about when the call whose record [`Record::sequence`] names began.
     Levels = 17,
 }
 
