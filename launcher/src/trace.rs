@@ -47,12 +47,19 @@ pub(crate) struct RankTrace {
     pub(crate) levels: Vec<Levels>,
 }
 
+impl RankTrace {
+    /// Adds up a number of each thread. A rank may claim any number.
+    pub(crate) fn sum(&self, of: impl Fn(&ThreadTrace) -> u64) -> u64 {
+        self.threads.iter().map(of).fold(0, u64::saturating_add)
+    }
+}
+
 /// How long the queues of a rank were at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Levels {
     /// Nanoseconds since the job began.
     pub(crate) at: u64,
-    /// The device whose queues they are: one for each context of the rank.
+    /// The device whose queues they are, from 1: one for each context of the rank.
     pub(crate) device: u64,
     /// Receives that were posted.
     pub(crate) posted: u64,

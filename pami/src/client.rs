@@ -148,7 +148,7 @@ impl Client {
         let new = &self.cores[self.created..self.created + count];
         self.created += count;
         let open = |core: &Arc<Core>| {
-            core.posted[core.offset].open(true);
+            core.posted[core.offset].set_open(true);
             Context(Arc::clone(core))
         };
         Ok(new.iter().map(open).collect())

@@ -82,7 +82,7 @@ pub struct Context(pub(crate) Arc<Core>);
 
 impl Drop for Context {
     fn drop(&mut self) {
-        self.0.posted[self.0.offset].open(false);
+        self.0.posted[self.0.offset].set_open(false);
     }
 }
 

@@ -66,7 +66,7 @@ impl<W> Posted<W> {
     }
 
     /// Notes whether this task has the context.
-    pub fn open(&self, is_open: bool) {
+    pub fn set_open(&self, is_open: bool) {
         self.is_open.store(is_open, Ordering::Relaxed);
     }
 

@@ -82,7 +82,6 @@ pub(super) fn of(
 
 /// The share of a rank without calls.
 pub(super) fn nothing(rank: &RankTrace) -> RankShare {
-    let lost = rank.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.lost));
     RankShare {
         rank: rank.rank,
         host: rank.host.clone(),
@@ -91,7 +90,7 @@ pub(super) fn nothing(rank: &RankTrace) -> RankShare {
         in_calls: 0,
         waited: 0,
         caused: 0,
-        lost,
+        lost: rank.sum(|thread| thread.lost),
         parts: vec![Part::default(); PARTS],
     }
 }

@@ -62,9 +62,12 @@ struct Operation {
     start: u64,
 }
 
-/// Makes the trace of a job of these ranks.
-pub(super) fn collect<'a>(ranks: impl IntoIterator<Item = OfRank<'a>>) -> Collected {
-    let mut collected = Collected::default();
+/// Makes the trace of a job of these ranks, whose hosts' times differ by so much, if it has agents.
+pub(super) fn collect<'a>(
+    ranks: impl IntoIterator<Item = OfRank<'a>>,
+    error_between_hosts: Option<u64>,
+) -> Collected {
+    let mut collected = Collected { error_between_hosts, ..Collected::default() };
     let (mut pairs, mut numbers) = (Pairs::default(), BTreeMap::new());
     for OfRank { task, host, times, recorded } in ranks {
         let place = collected.trace.ranks.len();

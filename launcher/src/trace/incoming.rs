@@ -83,15 +83,8 @@ mod tests {
 
     #[test]
     fn parts_become_records_and_those_that_do_not_fit_are_refused() {
-        let mut incoming = Incoming::new(
-            Keep::Calls { memory: trace::LEAST, newest: false, details: false },
-            Clock::System,
-        );
-        let empty = trace::create(
-            Keep::Calls { memory: trace::LEAST, newest: false, details: false },
-            Clock::System,
-        )
-        .expect("memory");
+        let mut incoming = Incoming::new(Keep::LEAST, Clock::System);
+        let empty = trace::create(Keep::LEAST, Clock::System).expect("memory");
         let mut head = vec![0; 64];
         File::from(empty).read_exact_at(&mut head, 0).expect("it is as long");
         // A block of the thread 1 has been taken, with one record in it.

@@ -124,7 +124,10 @@ impl Memories {
         if let Some(comparable) = collected.comparable() {
             text += &format!("mpjrun: {comparable}\n");
         }
-        let sum = |of: fn(&ThreadTrace) -> u64| threads().map(of).fold(0, u64::saturating_add);
+        let sum = |of: fn(&ThreadTrace) -> u64| {
+            let ranks = collected.trace.ranks.iter().map(|rank| rank.sum(of));
+            ranks.fold(0, u64::saturating_add)
+        };
         for (missing, which) in
             [(sum(|thread| thread.overwritten), "earlier"), (sum(|thread| thread.lost), "later")]
         {
@@ -171,10 +174,11 @@ impl Memories {
     /// Reads what the ranks of this `host` have recorded, once none of them runs any more.
     pub(crate) fn collect(&self, times: Times, host: &str) -> Collected {
         // Each goes when it has been read.
-        collect(self.take().into_iter().map(|(task, memory)| {
+        let ranks = self.take().into_iter().map(|(task, memory)| {
             let recorded = trace::read(memory.as_fd(), self.clock).unwrap_or_default();
             OfRank { task, host, times, recorded }
-        }))
+        });
+        collect(ranks, None)
     }
 }
 
@@ -194,7 +198,7 @@ pub(crate) fn collect_hosts(times: Times, hosts: Vec<HostRecords>) -> Collected 
         [worst, next, ..] => worst.saturating_add(next),
         _ => 0,
     };
-    Collected { error_between_hosts: Some(error), ..collect(ranks) }
+    collect(ranks, Some(error))
 }
 
 /// Puts a library before those that are loaded already.

@@ -5,7 +5,7 @@
 //!
 //! Where calls were overwritten, the first ones are missing, so the last send and the last receive belong together, and so on
 //! backwards, from the last one that has ended. Some of the last messages may not have been received when the job ended: as
-//! few as possible, such that no receive ends before its send begins. Calls are left out that began before all of their rank
+//! few as possible, such that no receive ends before its send begins, as far as times can be compared. Calls are left out that began before all of their rank
 //! are there.
 
 use transport_lapi::TaskId;
@@ -127,7 +127,7 @@ fn from_the_end<'a>(
         collected.trace.ranks[rank].threads[thread].calls[call].end
     };
     let unreceived = receives.iter().rev().enumerate().filter_map(|(before, (.., receive))| {
-        let end = end(receive)?;
+        let end = end(receive)?.saturating_add(collected.error_between_hosts.unwrap_or(0));
         let begun = sends.partition_point(|(_, start, _)| *start <= end);
         Some((sends.len() - begun).saturating_sub(before))
     });

@@ -150,11 +150,10 @@ fn name_of_job(collected: &Collected) -> String {
 /// The name of a rank's track.
 fn name_of(rank: &RankTrace, has_host: bool) -> String {
     let host = if has_host { format!(" on {}", rank.host) } else { String::new() };
-    // A rank may claim any number.
-    let sum =
-        |of: fn(&ThreadTrace) -> u64| rank.threads.iter().map(of).fold(0, u64::saturating_add);
-    let missing =
-        [(sum(|thread| thread.overwritten), "first"), (sum(|thread| thread.lost), "last")];
+    let missing = [
+        (rank.sum(|thread| thread.overwritten), "first"),
+        (rank.sum(|thread| thread.lost), "last"),
+    ];
     let missing = missing.into_iter().filter(|(calls, _)| *calls > 0);
     let missing: Vec<_> =
         missing.map(|(calls, which)| format!(" (without its {which} {calls} calls)")).collect();
@@ -215,7 +214,8 @@ impl<W: Write> Packets<'_, W> {
             .into_iter()
             .zip((0..MOST_DEVICES).map(|at| (LEVELS.len() * at, [None; 3])))
             .collect();
-        for ((first, _), context) in devices.values().zip(0..) {
+        for (device, (first, _)) in &devices {
+            let context = device.saturating_sub(1);
             let context =
                 if are_several { format!(" of context {context}") } else { String::new() };
             for (name, at) in LEVELS.iter().zip(*first..) {

@@ -60,9 +60,8 @@ fn newest(until: u64, records: Vec<Record>) -> Recorded {
 /// When the calls began that the messages of a job connect.
 fn flows(collected: &mut Collected) -> Vec<(u64, u64)> {
     let flows = collected.flows.clone();
-    let mut starts =
-        flows.iter().map(|flow| [flow.from, flow.to].map(|at| collected.call(at).start));
-    starts.by_ref().map(|[from, to]| (from, to)).collect()
+    let mut start = |at| collected.call(at).start;
+    flows.iter().map(|flow| (start(flow.from), start(flow.to))).collect()
 }
 
 #[test]
@@ -75,6 +74,20 @@ fn the_newest_messages_are_found_from_the_end() {
     let mut collected = collected(vec![newest(20, sends), newest(42, receives)]);
     let expected: Vec<_> = (5..20).map(|number| (10 * number, 10 * number + 2)).collect();
     assert_eq!(flows(&mut collected), expected);
+}
+
+#[test]
+fn times_of_two_hosts_that_disagree_leave_no_message_out() {
+    // By the clocks of both, a receive ends 4 before its message is sent.
+    let sends: Vec<_> = (1..4).map(|number| send(number, 10 * number, 1, 0)).collect();
+    let receives: Vec<_> =
+        (1..4).map(|number| receive(number, 10 * number - 9, Some(0), Some(0))).collect();
+    let expected: Vec<_> = (1..4).map(|number| (10 * number, 10 * number - 9)).collect();
+    let ranks = [newest(9, sends), newest(0, receives)];
+    let of_rank = |(task, recorded)| OfRank { task, host: "host", times: TIMES, recorded };
+    let found = |error| flows(&mut collect((0..).zip(ranks.clone()).map(of_rank), error));
+    assert_eq!(found(Some(4)), expected);
+    assert_ne!(found(Some(3)), expected, "times of one host agree");
 }
 
 proptest! {
@@ -109,7 +122,7 @@ proptest! {
 
 fn collected_in(times: Times, ranks: Vec<Recorded>) -> Collected {
     let of_rank = |(task, recorded)| OfRank { task, host: "host", times, recorded };
-    collect((0..).zip(ranks).map(of_rank))
+    collect((0..).zip(ranks).map(of_rank), None)
 }
 
 fn collected(ranks: Vec<Recorded>) -> Collected {
@@ -351,10 +364,11 @@ fn times_of_another_host_are_those_of_this_one() {
         let times = Times { elsewhere, ..TIMES };
         OfRank { task, host, times, recorded: rank(vec![record]) }
     };
-    let mut all = collect([
+    let ranks = [
         of_rank(0, "here", None, send(1, 100, 1, 5)),
         of_rank(1, "there", elsewhere, receive(1, 1045, Some(0), Some(5))),
-    ]);
+    ];
+    let mut all = collect(ranks, None);
     let received = &calls(&all, 1)[0];
     assert_eq!((received.start, received.end, all.flows.len()), (90, Some(100), 1));
     assert_eq!(tracks(&written(&all)), ["job of 2 ranks", "rank 0", "rank 1"]);

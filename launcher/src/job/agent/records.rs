@@ -59,20 +59,14 @@ impl Parts {
 
 #[cfg(test)]
 mod tests {
-    use transport_lapi::bootstrap::trace::{Clock, Keep, LEAST};
+    use transport_lapi::bootstrap::trace::{Clock, Keep};
 
     use super::*;
 
     #[test]
     fn what_is_used_is_told_in_parts_and_then_the_end() {
         let memory = |blocks: u64| {
-            let memory = File::from(
-                trace::create(
-                    Keep::Calls { memory: LEAST, newest: false, details: false },
-                    Clock::System,
-                )
-                .expect("memory"),
-            );
+            let memory = File::from(trace::create(Keep::LEAST, Clock::System).expect("memory"));
             // The third word is the number of blocks.
             memory.write_all_at(&blocks.to_le_bytes(), 16).expect("it is as long");
             OwnedFd::from(memory)

@@ -46,7 +46,7 @@ const WORDS: usize = RECORD / 8;
 /// Bytes of a block.
 const BLOCK: usize = 16 << 10;
 /// Bytes of a block where only the last calls are kept.
-const RING: usize = 2 << 10;
+const SMALL_BLOCK: usize = 2 << 10;
 /// Where the first block begins; before it are texts.
 const BLOCKS: usize = 256 << 10;
 /// The least memory that a rank can get: some hundred blocks beside the texts.
@@ -140,6 +140,11 @@ pub enum Keep {
     LastCalls,
 }
 
+impl Keep {
+    /// The first calls, in the least memory.
+    pub const LEAST: Self = Self::Calls { memory: LEAST, newest: false, details: false };
+}
+
 /// How a memory keeps records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -163,7 +168,7 @@ impl Form {
 
     /// Bytes of a block.
     fn block(self) -> usize {
-        if self == Self::LastCalls { RING } else { BLOCK }
+        if self == Self::LastCalls { SMALL_BLOCK } else { BLOCK }
     }
 }
 

@@ -15,17 +15,13 @@ fn record(memory: &OwnedFd, calls: impl FnOnce(&Recorder) + Send) {
     thread::scope(|scope| scope.spawn(|| calls(&recorder)).join().expect("it records"));
 }
 
-fn first() -> Keep {
-    Keep::Calls { memory: LEAST, newest: false, details: false }
-}
-
 fn newest() -> OwnedFd {
     create(Keep::Calls { memory: LEAST, newest: true, details: false }, Clock::System)
         .expect("memory")
 }
 
 fn memory() -> OwnedFd {
-    create(first(), Clock::System).expect("memory")
+    create(Keep::LEAST, Clock::System).expect("memory")
 }
 
 /// Records so many calls, whose bytes are numbers from 0.
@@ -109,7 +105,7 @@ fn what_finds_no_memory_is_counted() {
 
 /// A copy of the parts that are used, as [`used`] says.
 fn copied(memory: &OwnedFd) -> OwnedFd {
-    let copy = create(first(), Clock::System).expect("memory");
+    let copy = create(Keep::LEAST, Clock::System).expect("memory");
     for part in used(memory).expect("it is such memory") {
         let mut bytes = vec![0; (part.end - part.start) as usize];
         assert_eq!(rustix::io::pread(memory, &mut bytes, part.start), Ok(bytes.len()));
@@ -140,7 +136,7 @@ fn the_parts_that_are_used_are_all_that_was_recorded() {
 #[test]
 fn a_ring_keeps_the_last_calls_of_each_thread() {
     let memory = create(Keep::LastCalls, Clock::System).expect("memory");
-    let room = (RING / RECORD - 1) as u64;
+    let room = (SMALL_BLOCK / RECORD - 1) as u64;
     for count in [3, room, room + 1, 7 * room + 5] {
         record(&memory, |recorder| {
             assert!(recorder.keeps_last_calls());
@@ -165,7 +161,7 @@ fn a_ring_keeps_the_last_calls_of_each_thread() {
 #[test]
 fn a_ring_whose_thread_has_ended_is_taken_again() {
     let memory = create(Keep::LastCalls, Clock::System).expect("memory");
-    let rings = (LEAST as usize - BLOCKS) / RING;
+    let rings = (LEAST as usize - BLOCKS) / SMALL_BLOCK;
     let (begun, ended) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|scope| {
         scope.spawn(|| {
