@@ -62,6 +62,17 @@ use crate::protocol::{Protocol, Table};
 use crate::request::Request;
 use crate::state::{State, Stats};
 
+/// What a device records of the calls of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Records {
+    /// Nothing.
+    Nothing,
+    /// What the calls consist of that another library of this process records.
+    Parts,
+    /// The calls, as the layer above describes them.
+    Calls,
+}
+
 /// The options of a device. All ranks of a job use the same.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -80,8 +91,8 @@ pub struct Options {
     /// Whether the job finds mistakes between its ranks. `None` is no, unless the layer above decides: mpj's jobs of
     /// threads are checked where it was built with debug assertions.
     pub checks: Option<bool>,
-    /// Whether the calls of the program are recorded ([`crate::recorded`]).
-    pub records: bool,
+    /// What is recorded of the calls of the program ([`crate::recorded`]).
+    pub records: Records,
     /// Whether the program was started without a launcher and is therefore a job of one rank.
     pub is_alone: bool,
     /// The ranks that were started together with this one; `None` for all of the job.
@@ -99,7 +110,7 @@ impl Options {
             contexts: 1,
             processors: None,
             checks: settings.check,
-            records: false,
+            records: Records::Nothing,
             is_alone: false,
             world: None,
         }
@@ -157,11 +168,13 @@ impl Device {
             state.check();
         }
         let number = NonZeroU32::MIN.saturating_add(DEVICES.fetch_add(1, Ordering::Relaxed));
-        if options.records {
-            state.record(number);
+        let records_calls = options.records == Records::Calls;
+        if options.records != Records::Nothing {
+            state.record(number, records_calls);
         }
-        let is_described = options.records || options.checks == Some(true);
-        let number_of_waits = Some(number).filter(|_| !options.records);
+        let records_rounds = options.records == Records::Parts && recorded::has_details();
+        let is_described = records_calls || records_rounds || options.checks == Some(true);
+        let number_of_waits = Some(number).filter(|_| !records_calls);
         let losses = adapter.parts().losses;
         let all = adapter.endpoint().num_tasks;
         let known = options.world.as_ref().map_or(all, |world| world.end as usize);
@@ -212,7 +225,7 @@ impl Device {
     }
 
     /// Returns whether the layer above describes its calls: the job finds mistakes between its ranks, or its calls are
-    /// recorded.
+    /// recorded, or what those consist of that another library records.
     #[inline(always)]
     pub fn is_described(&self) -> bool {
         self.is_described

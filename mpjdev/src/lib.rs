@@ -42,7 +42,7 @@ pub use buffer::Buffer;
 pub use call_names::{CONTEXT_IDS, Call};
 pub use description::{Described, Description, Elements, Types, shortened};
 pub use device::recorded::{self, CallKind, Recorded, RecordedSpan};
-pub use device::{CallMembers, Delivery, Device, Ending, Message, Mode, Options};
+pub use device::{CallMembers, Delivery, Device, Ending, Message, Mode, Options, Records};
 pub use envelope::{Failure, PeerError};
 pub use error::{Error, ErrorClass, Misfit, Unreceived, UnreceivedList};
 pub use protocol::{Facts, HugeRange, Protocol, Row, Table, When};

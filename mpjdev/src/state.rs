@@ -115,10 +115,13 @@ impl State {
         self.have_described();
     }
 
-    /// Records calls from now on, for the device with this number.
-    pub(crate) fn record(&mut self, device: NonZeroU32) {
+    /// Records from now on, for the device with this number: the calls, or only what they consist of.
+    pub(crate) fn record(&mut self, device: NonZeroU32, calls: bool) {
         self.records = Some(device);
-        self.have_described();
+        if calls {
+            self.have_described();
+        }
+        self.is_cautious = true;
     }
 
     /// Records how long the queues are, now and then.

@@ -51,7 +51,7 @@ pub fn join(asks: bool) -> Result<Job, Error> {
     let is_alone = control.is_none();
     let checks = Some(all_check);
     let world = Some(world);
-    let records = recorded::is_on(all_check);
+    let records = recorded::records(all_check);
     let options =
         Options { processors, is_alone, checks, records, world, ..Options::new(&settings) };
     let program = control.as_ref().and_then(|_| config::program());

@@ -165,6 +165,9 @@ fn before(function: &Function, kind: Kind) -> String {
 /// What is recorded after a call that has succeeded.
 fn after(function: &Function, kind: Kind) -> String {
     let mut text = bytes(function, kind);
+    if matches!(kind, Kind::Send | Kind::Exchange) {
+        text += "call.sent();";
+    }
     if has(function, "status", "*mut MPI_Status") {
         let (comm, flag) = (
             communicator(function).unwrap_or("MPI_COMM_NULL"),

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use transport_lapi::bootstrap::trace::{Entry, Kind, Recorder};
+use transport_lapi::bootstrap::trace::{self, Entry, Kind, Outer, Recorder};
 
 use crate::abi::*;
 use crate::communicator::{self, Awaited, Communicator};
@@ -15,11 +15,16 @@ use crate::site::Site;
 pub struct Call {
     entry: Entry,
     recorder: &'static Recorder,
+    /// The call in which the program makes this one: an operation of its own runs in a call, for example.
+    outer: Outer,
 }
 
 impl Call {
-    pub fn new(entry: Entry, recorder: &'static Recorder) -> Self {
-        Self { entry, recorder }
+    /// Begins a call with this name.
+    #[inline]
+    pub fn begin(recorder: &'static Recorder, name: u32, kind: Kind) -> Option<Self> {
+        let (entry, outer) = recorder.enter(name, kind)?;
+        Some(Self { entry, recorder, outer })
     }
 
     pub fn entry(&self) -> Entry {
@@ -30,11 +35,22 @@ impl Call {
     #[inline]
     pub fn end(&self) {
         self.entry.end();
+        self.recorder.leave(self.outer);
     }
 
     /// Forgets a call that has found nothing: a program that polls would fill the memory.
     pub fn forget(&self) {
         self.recorder.forget(self.entry);
+        self.recorder.leave(self.outer);
+    }
+
+    /// A send that has begun. libmpi says of each by which protocol it goes, except of short ones that leave at once, which
+    /// go eagerly.
+    #[inline]
+    pub fn sent(&self) {
+        if trace::has_lent() && self.entry.has_peer() && !self.entry.has_protocol() {
+            self.entry.protocol(false);
+        }
     }
 
     /// A call in a communicator.

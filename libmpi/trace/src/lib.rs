@@ -1,6 +1,7 @@
 //! Records the calls of programs in C for `mpjrun --trace`. The launcher has the system load this library before libmpi,
 //! so that it gets each call of the program first; it passes the call on under its second name, `PMPI_...`. In other
-//! programs, and where nobody asked for a trace, it only passes calls on. libmpi knows nothing of it.
+//! programs, and where nobody asked for a trace, it only passes calls on. It lends libmpi its memory, where that finds it by
+//! name, and libmpi records what the calls consist of: protocols, phases, rounds, and how long its queues are.
 //!
 //! ```text
 //!  recorded       one function for each line of build/calls.rs, generated
@@ -27,3 +28,11 @@ mod communicator;
 mod recorded;
 mod site;
 mod special;
+
+use transport_lapi::bootstrap::trace::{self, Loan};
+
+/// Lends libmpi what it needs to record what calls consist of.
+#[unsafe(no_mangle)]
+extern "C" fn mpj_trace_lend() -> Loan {
+    trace::lend()
+}

@@ -75,7 +75,7 @@ impl Site {
         if name == 0 {
             name = self.named(recorder);
         }
-        recorder.begin(name, self.kind).map(|entry| Call::new(entry, recorder))
+        Call::begin(recorder, name, self.kind)
     }
 
     /// Stores the name. If there is no memory for it, that is tried again.

@@ -88,6 +88,39 @@ const RANKS: usize = 4;
 /// exchange that is started, and one to a receive that is started again.
 const MESSAGES: usize = 5 * 7;
 
+/// Each second rank sends one long message and many short ones, which the other one receives in another order.
+const PARTS: &str = r#"
+#include <mpi.h>
+#include <stdlib.h>
+enum { LONG = 4 << 20, MANY = 40 };
+int main(int argc, char **argv)
+{
+    int rank, other, sum = 1;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    other = rank ^ 1;
+    char *memory = calloc(LONG, 1), few[1] = {0};
+    if (rank % 2 == 0) {
+        MPI_Request all[MANY];
+        MPI_Send(memory, LONG, MPI_CHAR, other, 1, MPI_COMM_WORLD);
+        for (int tag = 0; tag < MANY; tag++)
+            MPI_Isend(few, 1, MPI_CHAR, other, 100 + tag, MPI_COMM_WORLD, &all[tag]);
+        MPI_Send(few, 1, MPI_CHAR, other, 2, MPI_COMM_WORLD);
+        MPI_Waitall(MANY, all, MPI_STATUSES_IGNORE);
+    } else {
+        MPI_Recv(memory, LONG, MPI_CHAR, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(few, 1, MPI_CHAR, other, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int tag = 0; tag < MANY; tag++)
+            MPI_Recv(few, 1, MPI_CHAR, other, 100 + tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Send(few, 1, MPI_CHAR, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    free(memory);
+    return MPI_Finalize();
+}
+"#;
+
 fn installed() -> Option<Installed> {
     Installed::with(PROGRAM)
 }
@@ -129,6 +162,45 @@ fn calls_and_messages_are_shown() {
     }
     assert!(shown.messages.values().all(|ends| *ends == 2), "{:?}", shown.messages);
     assert_eq!(shown.messages.len(), RANKS * MESSAGES);
+}
+
+/// libmpi says what calls consist of behind the records of this library.
+#[test]
+fn protocols_parts_and_queues_are_shown() {
+    let Some(installed) = Installed::with(PARTS) else { return };
+    let senders = RANKS / 2;
+    for (backend, long, short, details) in [
+        ("auto", "rendezvous", "eager", &[][..]),
+        ("eager", "eager", "eager", &["--trace-newest"]),
+        ("rendezvous", "rendezvous", "rendezvous", &["--trace-details"]),
+    ] {
+        let has_details = details.contains(&"--trace-details");
+        let job = job(&installed, &[&["--backend", backend], details].concat());
+        // Where the protocol is chosen for each message, the long one finds too little memory to come early.
+        let limit = if backend == "auto" { "1M" } else { "64M" };
+        job.env("MPJ_EARLY_LIMIT", limit).expect(0);
+        let shown = Shown::read(&file(&installed));
+        let by = |call: &str, protocol: &str| {
+            let key = (call.to_owned(), protocol.to_owned());
+            shown.protocols.get(&key).copied().unwrap_or(0)
+        };
+        let same = if long == short { senders } else { 0 };
+        // The send to nobody has no protocol.
+        assert_eq!(by("MPI_Send", long), senders + same, "{:?}", shown.protocols);
+        assert_eq!(by("MPI_Send", short), senders + same, "{:?}", shown.protocols);
+        assert_eq!(by("MPI_Isend", short), senders * 40, "{:?}", shown.protocols);
+        assert_eq!(shown.protocols.values().sum::<usize>(), senders * 42);
+        let rounds = shown.calls("round");
+        assert!(if has_details { rounds >= RANKS * 2 * 2 } else { rounds == 0 }, "{rounds}");
+        let phases = ["rendezvous: data", "rendezvous: until answered"].map(|it| shown.calls(it));
+        let are_shown = |number| if has_details { number >= senders * 42 } else { number == 0 };
+        assert!(phases.into_iter().all(are_shown), "{phases:?}");
+        let key = ("rank 1".to_owned(), "unexpected messages".to_owned());
+        let unexpected = shown.counters.get(&key).map_or(&[][..], Vec::as_slice);
+        assert!(unexpected.iter().any(|number| *number >= 20), "{:?}", shown.counters);
+        assert!(shown.messages.values().all(|ends| *ends == 2), "{:?}", shown.messages);
+        assert_eq!(shown.messages.len(), senders * 42);
+    }
 }
 
 #[test]

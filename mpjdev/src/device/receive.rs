@@ -1,5 +1,7 @@
 //! Receiving (MPI-4 sections 3.2.4 and 3.7.2).
 
+use std::num::NonZeroU32;
+
 use transport_lapi::{Session, Sink};
 
 use crate::backend;
@@ -110,13 +112,10 @@ fn match_unexpected(
     // An unexpected message of a collective operation may belong to one that has failed.
     state.losses.check_members(&pattern)?;
     state.check_place(&into, pattern.context)?;
-    let recorded = state.records.filter(|_| Description::is_given(pattern.context));
+    let recorded = state.records.map(|device| (device, Description::is_given(pattern.context)));
     if let Some((_, unexpected)) = state.matcher.take_unexpected(&pattern) {
         let key = backend::receive(state, outbox, unexpected, into);
-        if let Some(device) = recorded {
-            recorded::receives(&pattern, device, key);
-            state.note_levels();
-        }
+        recorded.into_iter().for_each(|recorded| record(state, recorded, &pattern, key));
         // If the caller does not make progress, a sleeping thread must carry out what this has started.
         session.wake();
         return Ok(key);
@@ -124,11 +123,23 @@ fn match_unexpected(
     state.losses.check(&pattern)?;
     let key = push(state, into, pattern);
     state.say(request::number(key), pattern.context);
-    if let Some(device) = recorded {
-        recorded::receives(&pattern, device, key);
-        state.note_levels();
-    }
+    recorded.into_iter().for_each(|recorded| record(state, recorded, &pattern, key));
     Ok(key)
+}
+
+/// Records that a receive was started on the device with a number, and whether the layer above has described it.
+#[cold]
+#[inline(never)]
+fn record(
+    state: &mut State,
+    (device, is_described): (NonZeroU32, bool),
+    pattern: &Pattern,
+    key: u64,
+) {
+    if is_described {
+        recorded::receives(pattern, device, key);
+    }
+    state.note_levels();
 }
 
 /// Posts a receive that no unexpected message fits, and returns its key.

@@ -1,21 +1,22 @@
 //! The records of a program's calls, in jobs whose launcher asks for them: of all calls (`mpjrun --trace`), or of the last
 //! ones, if the job finds mistakes between its ranks. The layer above begins the record of a call where it describes the
 //! call; what carries the call out adds what it knows. A call that consists of others is one record.
+//!
+//! The calls of programs in C are recorded by a library above libmpi. There this one only adds what they consist of.
 
 use std::cell::Cell;
 use std::num::NonZeroU32;
 use std::panic::Location;
 
-use transport_lapi::bootstrap::trace::{self, Entry, Recorder};
+use transport_lapi::bootstrap::trace::{self, Entry, Outer, Recorder};
 
 use crate::call_names::Call;
-use crate::device::Device;
 use crate::device::wait::Completion;
+use crate::device::{Device, Records};
 use crate::error::Error;
 use crate::matching::Pattern;
 use crate::protocol::Protocol;
 use crate::request::{Request, Status};
-use crate::state::recording::CURRENT;
 
 pub use transport_lapi::bootstrap::trace::Kind as CallKind;
 
@@ -28,6 +29,7 @@ thread_local! {
 #[must_use = "the call ends when this is dropped"]
 pub struct Recorded {
     entry: Entry,
+    outer: Outer,
 }
 
 impl std::fmt::Debug for Recorded {
@@ -46,34 +48,38 @@ impl Recorded {
         communicator: Option<u32>,
     ) -> Option<Self> {
         let recorder = trace::recorder()?;
-        if CURRENT.get().is_some() {
+        if recorder.current().is_some() {
             return None;
         }
-        let entry = recorder.begin(recorder.text_once(name), kind)?;
+        let (entry, outer) = recorder.enter(recorder.text_once(name), kind)?;
         if let Some(place) = place {
             entry.at(recorder.place(place));
         }
         if let Some(number) = communicator {
             entry.communicator(number);
         }
-        CURRENT.set(Some(entry));
         ENDED.set(0);
-        Some(Self { entry })
+        Some(Self { entry, outer })
     }
 
     /// Forgets the record: the call has done nothing.
     #[cold]
     pub fn forget(self) {
-        trace::recorder().into_iter().for_each(|recorder| recorder.forget(self.entry));
-        CURRENT.set(None);
+        trace::recorder().into_iter().for_each(|recorder| {
+            recorder.forget(self.entry);
+            recorder.leave(self.outer);
+        });
         std::mem::forget(self);
     }
 }
 
 impl Drop for Recorded {
     fn drop(&mut self) {
-        end(self.entry);
-        CURRENT.set(None);
+        // In a fork, calls of its parent go on.
+        trace::recorder().into_iter().for_each(|recorder| {
+            self.entry.end();
+            recorder.leave(self.outer);
+        });
     }
 }
 
@@ -100,14 +106,8 @@ impl std::fmt::Debug for RecordedSpan {
 
 impl Drop for RecordedSpan {
     fn drop(&mut self) {
-        end(self.0);
-    }
-}
-
-/// Ends a record, unless this process is a fork, in which calls of its parent go on.
-fn end(entry: Entry) {
-    if trace::recorder().is_some() {
-        entry.end();
+        // As above.
+        trace::recorder_of_parts().into_iter().for_each(|_| self.0.end());
     }
 }
 
@@ -124,30 +124,38 @@ pub fn has_spans() -> bool {
 /// Whether it is recorded, too, what calls consist of.
 #[inline]
 pub fn has_details() -> bool {
-    trace::recorder().is_some_and(Recorder::has_details)
+    trace::recorder_of_parts().is_some_and(Recorder::has_details)
 }
 
 /// Begins the record of a round of the collective call that this thread is in, where it is recorded what calls consist of.
 #[inline]
 pub fn round(number: usize) -> Option<RecordedSpan> {
-    let recorder = trace::recorder().filter(|recorder| recorder.has_details())?;
-    CURRENT.get()?;
+    let recorder = trace::recorder_of_parts().filter(|recorder| recorder.has_details())?;
+    recorder.current()?;
     let entry = recorder.begin(recorder.text_once("round"), CallKind::Part)?;
     entry.sequence(number as u64);
     Some(RecordedSpan(entry))
 }
 
-/// Says of the send that this thread is in by which protocol it goes.
+/// Says of the send to this rank with this tag, if this thread is in one, by which protocol it goes. Where another library
+/// records the calls, short ones that leave at once do not come here: they go eagerly.
 #[cold]
-pub(crate) fn goes_by(protocol: Protocol) {
-    if let Some(entry) = CURRENT.get().filter(|entry| entry.is(CallKind::Send)) {
-        entry.protocol(protocol == Protocol::Rendezvous);
+pub(crate) fn goes_by(protocol: Protocol, dest: u32, tag: i32) {
+    let call = trace::recorder_of_parts().and_then(Recorder::current);
+    let call = call.filter(|call| call.is_to(dest, tag));
+    if let Some(call) = call.filter(|call| call.is(CallKind::Send) || call.is(CallKind::Exchange)) {
+        call.protocol(protocol == Protocol::Rendezvous);
     }
 }
 
-/// Whether calls are recorded, in a job that finds mistakes between its ranks if `checks` says so.
-pub(crate) fn is_on(checks: bool) -> bool {
-    trace::recorder().is_some_and(|recorder| checks || !recorder.keeps_last_calls())
+/// What the devices of this process record, in a job that finds mistakes between its ranks if `checks` says so.
+pub(crate) fn records(checks: bool) -> Records {
+    trace::join_calls();
+    match (trace::recorder(), trace::recorder_of_parts()) {
+        (Some(recorder), _) if checks || !recorder.keeps_last_calls() => Records::Calls,
+        (None, Some(_)) => Records::Parts,
+        _ => Records::Nothing,
+    }
 }
 
 /// A number of a request that no other one of this process has at the same time.
@@ -159,7 +167,7 @@ fn number(device: NonZeroU32, key: u64) -> u64 {
 /// Says of the wait or test that this thread is in that the operation `key` of this device has ended in it. Where only the
 /// last calls are kept, it is said to be about the operation, if that is the only one.
 fn ended(status: &Status, device: NonZeroU32, key: u64) {
-    let (Some(entry), Some(recorder)) = (CURRENT.get(), trace::recorder()) else { return };
+    let Some((entry, recorder)) = trace::current() else { return };
     if !entry.is(CallKind::Wait) {
         return;
     }
@@ -180,7 +188,7 @@ fn ended(status: &Status, device: NonZeroU32, key: u64) {
 /// Says of the call that this thread is in that it has found a message.
 #[cold]
 pub fn found(status: &Status) {
-    CURRENT.get().into_iter().for_each(|entry| tell(entry, status));
+    trace::current().into_iter().for_each(|(entry, _)| tell(entry, status));
 }
 
 /// Says of the call that this thread is in that it is a collective one, of which this rank has so many bytes: those of its
@@ -188,7 +196,7 @@ pub fn found(status: &Status) {
 #[cold]
 pub fn collective_bytes(bytes: u64) {
     // Of a call that consists of several collective ones, the first one counts.
-    if let Some(entry) = CURRENT.get().filter(|entry| entry.is(CallKind::Other)) {
+    if let Some((entry, _)) = trace::current().filter(|(entry, _)| entry.is(CallKind::Other)) {
         entry.bytes(bytes);
     }
 }
@@ -196,7 +204,7 @@ pub fn collective_bytes(bytes: u64) {
 /// Says of the call that this thread is in that it sends.
 #[cold]
 pub(crate) fn sends(dest: u32, tag: i32, bytes: usize) {
-    let Some(entry) = CURRENT.get() else { return };
+    let Some((entry, _)) = trace::current() else { return };
     entry.kind(CallKind::Send);
     entry.peer(Some(dest), Some(tag));
     entry.bytes(bytes as u64);
@@ -205,7 +213,7 @@ pub(crate) fn sends(dest: u32, tag: i32, bytes: usize) {
 /// Says of the call that this thread is in that it has started a receive.
 #[cold]
 pub(crate) fn receives(pattern: &Pattern, device: NonZeroU32, key: u64) {
-    let Some(entry) = CURRENT.get() else { return };
+    let Some((entry, _)) = trace::current() else { return };
     entry.kind(CallKind::Receive);
     entry.peer(pattern.source, pattern.tag);
     entry.request(number(device, key));
@@ -214,7 +222,7 @@ pub(crate) fn receives(pattern: &Pattern, device: NonZeroU32, key: u64) {
 /// Says of the call that this thread is in that it has received a message, and waits for nothing.
 #[cold]
 pub fn received(status: &Status) {
-    let Some(entry) = CURRENT.get() else { return };
+    let Some((entry, _)) = trace::current() else { return };
     entry.kind(CallKind::Receive);
     entry.request(0);
     tell(entry, status);
@@ -235,7 +243,7 @@ fn tell(entry: Entry, status: &Status) {
 /// Says of the call that this thread is in that it is this collective call.
 #[cold]
 pub fn collective(name: &'static str, number: i32) {
-    let (Some(entry), Some(recorder)) = (CURRENT.get(), trace::recorder()) else { return };
+    let Some((entry, recorder)) = trace::current() else { return };
     // A call that consists of several collective ones is that of the first.
     if !entry.is(CallKind::Other) {
         return;

@@ -178,8 +178,8 @@ impl Device {
         let mut session = self.session()?;
         session.state.losses.check_send(dest, context, tag)?;
         let protocol = self.choose(&mut session, dest, &data);
-        if self.is_described() {
-            recorded::goes_by(protocol);
+        if session.state.records.is_some() {
+            recorded::goes_by(protocol, dest, tag);
         }
         let (len, is_told) = (data.len(), said.is_some());
         let message = Outbound { dest, context, tag, data, synchronous, is_told };

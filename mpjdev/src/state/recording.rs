@@ -1,16 +1,10 @@
 //! What a device records of itself in the calls that are recorded (`device/recorded.rs`): how long its queues are, and the
 //! phases of a rendezvous.
 
-use std::cell::Cell;
 use std::num::NonZeroU32;
 
 use rustc_hash::FxHashMap;
-use transport_lapi::bootstrap::trace::{self, Entry, Kind};
-
-thread_local! {
-    /// The record of the call that this thread is in.
-    pub(crate) static CURRENT: Cell<Option<Entry>> = const { Cell::new(None) };
-}
+use transport_lapi::bootstrap::trace::{self, Kind};
 
 /// The phases of operations that go on, where it is recorded what calls consist of: by the key of the operation, since when.
 #[derive(Debug, Default)]
@@ -20,7 +14,8 @@ impl Phases {
     /// Notes that a phase of an operation begins.
     #[cold]
     pub(crate) fn begin(&mut self, key: u64) {
-        if let Some(recorder) = trace::recorder().filter(|recorder| recorder.has_details()) {
+        if let Some(recorder) = trace::recorder_of_parts().filter(|recorder| recorder.has_details())
+        {
             self.0.insert(key, recorder.now());
         }
     }
@@ -40,7 +35,8 @@ impl Phases {
         (peer, tag, bytes): (u32, i32, usize),
     ) {
         let Some(since) = self.0.remove(&key) else { return };
-        let (Some(call), Some(recorder)) = (CURRENT.get(), trace::recorder()) else { return };
+        let Some(recorder) = trace::recorder_of_parts() else { return };
+        let Some(call) = recorder.current() else { return };
         let Some(part) = recorder.phase(recorder.text_once(name), call, since) else { return };
         part.peer(Some(peer), Some(tag));
         part.bytes(bytes as u64);
@@ -69,8 +65,8 @@ impl Levels {
         if !is_due || now == self.last {
             return;
         }
-        let recorder = trace::recorder().filter(|recorder| !recorder.keeps_last_calls());
-        let (Some(call), Some(recorder)) = (CURRENT.get(), recorder) else { return };
+        let Some(recorder) = trace::recorder_of_parts() else { return };
+        let Some(call) = recorder.current() else { return };
         let Some(levels) = recorder.part(Kind::Levels, call) else { return };
         let (posted, unexpected, bytes) = now;
         levels.peer(u32::try_from(posted).ok(), i32::try_from(unexpected).ok());

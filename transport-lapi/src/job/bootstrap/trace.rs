@@ -2,8 +2,9 @@
 //! (`mpjrun --trace`), or the last ones, for the report of a job that finds mistakes and fails.
 //!
 //! The launcher makes one sealed memfd for each rank ([`create`]), which the rank inherits. The rank maps it and records
-//! (`recorder.rs`); the launcher reads it ([`read`], `recorded.rs`), however the rank has ended: what was recorded is
-//! there, also after a crash. An agent on another host copies it to the launcher ([`used`]).
+//! (`recorder.rs`, `entry.rs`); the launcher reads it ([`read`], `recorded.rs`), however the rank has ended: what was
+//! recorded is there, also after a crash. An agent on another host copies it to the launcher ([`used`]). Several libraries of
+//! a process may record in it (`lanes.rs`).
 //!
 //! ```text
 //!  head     64 bytes of numbers: what the memory is, and how much of it is taken
@@ -24,6 +25,8 @@
 //! - TC7: in a ring, a thread passes over records of what has not ended, so that it ends none that was overwritten. It notes
 //!   when the last one began that it has overwritten: since then all of its records are there.
 
+mod entry;
+mod lanes;
 mod mapping;
 mod recorded;
 mod recorder;
@@ -35,9 +38,13 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{MemfdFlags, SealFlags};
 
+pub use entry::Entry;
+pub use lanes::{Loan, has_lent};
 pub use mapping::ticks;
 pub use recorded::{Received, Record, Recorded, ThreadRecords, read, used};
-pub use recorder::{Entry, Join, Recorder, join, recorder};
+pub use recorder::{
+    Join, Outer, Recorder, current, join, join_calls, lend, recorder, recorder_of_parts,
+};
 
 /// Bytes of a record, and of the heads of the memory and of a block.
 const RECORD: usize = 64;

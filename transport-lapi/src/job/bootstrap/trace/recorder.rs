@@ -15,12 +15,16 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxBuildHasher;
 
-use super::{BLOCKS, Clock, Form, Kind, LONGEST_TEXT, WORDS, block, flag, head, mapping, word};
+use super::entry::Entry;
+use super::lanes::{self, Lane, Lanes, Loan};
+use super::{BLOCKS, Clock, Form, Kind, LONGEST_TEXT, WORDS, block, head, mapping, word};
 use crate::job::config;
 use crate::platform::fork::ProcessMark;
 
 /// The recorder of this process, once it has joined.
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
+/// The recorder of the parts of calls that another library of this process records.
+static BORROWED: OnceLock<Recorder> = OnceLock::new();
 /// How many bytes of blocks get their memory at the beginning, since that takes about as long as to write the records: it
 /// is enough for 65,000 records.
 const PROVIDED: usize = 4 << 20;
@@ -43,7 +47,7 @@ pub fn join() -> Join {
         let number = config::environment(config::TRACE_FD);
         let memory = number.and_then(|number| mapping::take(number.parse().ok()?));
         if let Some(words) = memory {
-            let recorder = Recorder::over(words);
+            let recorder = Recorder::over(words, Lanes::OWN);
             let first = words[BLOCKS / 8..].chunks(PROVIDED / 8).next();
             // Without it each block gets its memory when it is taken.
             first.filter(|_| recorder.form != Form::LastCalls).map(mapping::provide);
@@ -60,15 +64,33 @@ pub fn recorder() -> Option<&'static Recorder> {
     RECORDER.get().filter(|recorder| !recorder.process.is_fork())
 }
 
-/// The part of a block that a thread has not used.
-#[derive(Clone, Copy)]
-struct Lane {
-    /// Where the next record begins, in words from the start of the memory.
-    next: usize,
-    /// Where the block ends.
-    end: usize,
-    /// The thread's number, from 1; 0 before its first record.
-    thread: u64,
+/// Returns the call that this thread is in, if this library records calls.
+#[inline]
+pub fn current() -> Option<(Entry, &'static Recorder)> {
+    let recorder = recorder()?;
+    Some((recorder.current()?, recorder))
+}
+
+/// Begins to record the parts of calls, if another library of this process records calls. Called when the process joins its
+/// job, if it records no calls itself.
+pub fn join_calls() {
+    if config::environment(config::TRACE_FD).is_some() && RECORDER.get().is_none() {
+        let borrowed = lanes::borrow().map(|(words, lanes)| Recorder::over(words, lanes));
+        borrowed.into_iter().for_each(|recorder| drop(BORROWED.set(recorder)));
+    }
+}
+
+/// Lends what this library needs to record calls to a library that records their parts.
+pub fn lend() -> Loan {
+    lanes::lend(RECORDER.get().filter(|recorder| !recorder.keeps_last_calls()).map(|it| it.words))
+}
+
+/// Returns the recorder of the parts of calls, which records them behind the calls, whichever library records these. A fork
+/// has none, nor has a process that keeps only the last calls.
+#[inline]
+pub fn recorder_of_parts() -> Option<&'static Recorder> {
+    let recorder = RECORDER.get().or_else(|| BORROWED.get())?;
+    Some(recorder).filter(|recorder| !recorder.keeps_last_calls() && !recorder.process.is_fork())
 }
 
 /// Of so many records for which there is no ring, one looks for one.
@@ -82,7 +104,6 @@ const KNOWN: usize = 32;
 type Key = (usize, usize);
 
 thread_local! {
-    static LANE: Cell<Lane> = const { Cell::new(Lane { next: 0, end: 0, thread: 0 }) };
     /// The numbers of texts that this thread has used last, each where its key leads.
     static TEXTS: [Cell<(Key, u32)>; KNOWN] = const { [const { Cell::new(((0, 0), 0)) }; KNOWN] };
 }
@@ -90,6 +111,7 @@ thread_local! {
 /// Records the calls of a process.
 pub struct Recorder {
     words: &'static [AtomicU64],
+    lanes: Lanes,
     clock: Clock,
     form: Form,
     /// Whether parts of calls are recorded.
@@ -101,18 +123,13 @@ pub struct Recorder {
     texts: Mutex<HashMap<Key, u32, FxBuildHasher>>,
 }
 
-/// The record of a call.
-#[derive(Clone, Copy)]
-pub struct Entry {
-    words: &'static [AtomicU64; WORDS],
-    /// Where it begins, in words from the start of the memory.
-    at: usize,
-    clock: Clock,
-}
+/// The call around another one.
+#[derive(Debug, Clone, Copy)]
+pub struct Outer(usize);
 
 impl Recorder {
     /// Makes the recorder over the memory of a rank.
-    pub(super) fn over(words: &'static [AtomicU64]) -> Self {
+    pub(super) fn over(words: &'static [AtomicU64], lanes: Lanes) -> Self {
         let is_counter = words[head::CLOCK].load(Relaxed) == Clock::Counter as u64;
         let clock = if is_counter { Clock::Counter } else { Clock::System };
         let first_task = config::environment(config::FIRST_TASK);
@@ -120,7 +137,7 @@ impl Recorder {
         let form = Form::of(words[head::FORM].load(Relaxed));
         let has_details = words[head::DETAILS].load(Relaxed) != 0;
         let (process, texts) = (ProcessMark::new(), Mutex::default());
-        Self { words, clock, form, has_details, first_task, process, texts }
+        Self { words, lanes, clock, form, has_details, first_task, process, texts }
     }
 
     /// Returns whether parts of calls are recorded, too.
@@ -137,7 +154,7 @@ impl Recorder {
 
     /// Records a part of a call that has begun at this time, or with the call, and ends now.
     pub fn phase(&self, name: u32, of: Entry, since: u64) -> Option<Entry> {
-        let entry = self.claim(name, Kind::Part)?;
+        let entry = self.claim(self.lanes.of_thread(), name, Kind::Part)?;
         entry.end();
         let start = of.word(word::START).load(Relaxed).max(since);
         entry.word(word::START).store(start, Release); // TC3
@@ -160,16 +177,48 @@ impl Recorder {
     /// is no memory left; then the call is counted as lost.
     #[inline]
     pub fn begin(&self, name: u32, kind: Kind) -> Option<Entry> {
-        let entry = self.claim(name, kind)?;
+        self.begin_in(self.lanes.of_thread(), name, kind)
+    }
+
+    #[inline(always)]
+    fn begin_in(&self, place: &Cell<Lane>, name: u32, kind: Kind) -> Option<Entry> {
+        let entry = self.claim(place, name, kind)?;
         // TC3: what is written before shows up before it.
         entry.word(word::START).store(mapping::ticks(self.clock).max(1), Release);
         Some(entry)
     }
 
+    /// Begins the record of a call, as [`Recorder::begin`] does, and notes that this thread is in it. Also returns what
+    /// [`Recorder::leave`] needs when it ends.
+    #[inline]
+    pub fn enter(&self, name: u32, kind: Kind) -> Option<(Entry, Outer)> {
+        let place = self.lanes.of_thread();
+        let outer = Outer(place.get().call);
+        let entry = self.begin_in(place, name, kind)?;
+        place.set(Lane { call: entry.at, ..place.get() });
+        Some((entry, outer))
+    }
+
+    /// Notes that this thread is in the call again in which it was before.
+    #[inline]
+    pub fn leave(&self, outer: Outer) {
+        let place = self.lanes.of_thread();
+        place.set(Lane { call: outer.0, ..place.get() });
+    }
+
+    /// Returns the call that this thread is in.
+    #[inline]
+    pub fn current(&self) -> Option<Entry> {
+        match self.lanes.of_thread().get().call {
+            0 => None,
+            at => self.entry(at),
+        }
+    }
+
     /// Makes a record of something that belongs to the call of another one, which begins when that does.
     #[inline]
     pub fn part(&self, kind: Kind, of: Entry) -> Option<Entry> {
-        let entry = self.claim(0, kind)?;
+        let entry = self.claim(self.lanes.of_thread(), 0, kind)?;
         entry.word(word::SEQUENCE).store((of.at * 8) as u64, Relaxed);
         // TC3, except that what is written behind this may be missing if the process ends here.
         entry.word(word::START).store(of.word(word::START).load(Relaxed), Release);
@@ -178,12 +227,12 @@ impl Recorder {
 
     /// Takes the place of a record that has not begun.
     #[inline(always)]
-    fn claim(&self, name: u32, kind: Kind) -> Option<Entry> {
-        let lane = LANE.get();
+    fn claim(&self, place: &Cell<Lane>, name: u32, kind: Kind) -> Option<Entry> {
+        let lane = place.get();
         let lane = if lane.next < lane.end { lane } else { self.next_block(lane)? };
         let lane = if self.form == Form::First { lane } else { self.make_room(lane)? };
         let entry = self.entry(lane.next)?;
-        LANE.set(Lane { next: lane.next + WORDS, ..lane });
+        place.set(Lane { next: lane.next + WORDS, ..lane });
         self.words.get(lane.next + WORDS..).into_iter().for_each(mapping::expect_writes);
         entry.word(word::NAME).store(name.into(), Relaxed);
         entry.word(word::KIND).store((kind as u64) << 32, Relaxed);
@@ -193,10 +242,11 @@ impl Recorder {
     /// Forgets the record that this thread has begun last, whose place is used again; ends any other one.
     #[inline]
     pub fn forget(&self, entry: Entry) {
-        let lane = LANE.get();
+        let place = self.lanes.of_thread();
+        let lane = place.get();
         if lane.next == entry.at + WORDS {
             entry.clear();
-            LANE.set(Lane { next: entry.at, ..lane });
+            place.set(Lane { next: entry.at, ..lane });
         } else {
             entry.end();
         }
@@ -283,7 +333,7 @@ impl Recorder {
         words[block::NEXT].store(oldest, Relaxed);
         words[block::SYSTEM_ID].store(id().into(), Relaxed);
         words[block::THREAD].store(thread, Release);
-        Some(Lane { next: start + WORDS, end: start + size, thread })
+        Some(Lane { next: start + WORDS, end: start + size, thread, ..lane })
     }
 
     fn blocks(&self) -> ChunksExact<'static, AtomicU64> {
@@ -404,132 +454,5 @@ impl Recorder {
     fn once(&self, key: Key, text: impl FnOnce() -> u32) -> u32 {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         *texts.entry(key).or_insert_with(text)
-    }
-}
-
-impl Entry {
-    #[inline(always)]
-    fn word(self, word: usize) -> &'static AtomicU64 {
-        &self.words[word]
-    }
-
-    /// Returns whether it is of something that goes on.
-    fn is_open(self) -> bool {
-        let is_moment = [Kind::Ended, Kind::Started, Kind::Mark, Kind::Levels];
-        let [start, end] = [word::START, word::END].map(|word| self.word(word).load(Relaxed));
-        start != 0 && end == 0 && !is_moment.into_iter().any(|kind| self.is(kind))
-    }
-
-    /// Makes the record none (TC3).
-    fn clear(self) {
-        self.word(word::START).store(0, Relaxed);
-        self.words[1..].iter().for_each(|word| word.store(0, Relaxed));
-    }
-
-    /// Sets bits of the word that has the kind. Only this thread writes to it (TC2).
-    #[inline(always)]
-    fn add(self, bits: u64) {
-        let kind = self.word(word::KIND);
-        kind.store(kind.load(Relaxed) | bits, Relaxed);
-    }
-
-    /// Says where in the source the call is: a number that [`Recorder::place`] has returned.
-    #[inline]
-    pub fn at(self, place: u32) {
-        let name = self.word(word::NAME);
-        name.store(name.load(Relaxed) | u64::from(place) << 32, Relaxed);
-    }
-
-    /// Replaces the name.
-    #[inline]
-    pub fn name(self, text: u32) {
-        let name = self.word(word::NAME);
-        name.store(name.load(Relaxed) >> 32 << 32 | u64::from(text), Relaxed);
-    }
-
-    /// Replaces the kind.
-    #[inline]
-    pub fn kind(self, kind: Kind) {
-        let word = self.word(word::KIND);
-        word.store(word.load(Relaxed) & !(0xFF << 32) | (kind as u64) << 32, Relaxed);
-    }
-
-    /// Returns whether it is of this kind.
-    pub fn is(self, kind: Kind) -> bool {
-        self.word(word::KIND).load(Relaxed) >> 32 & 0xFF == kind as u64
-    }
-
-    /// Says in which communicator the call is: a number that is the same on all its ranks.
-    #[inline]
-    pub fn communicator(self, number: u32) {
-        self.add(flag::COMMUNICATOR | u64::from(number));
-    }
-
-    /// Says with whom the call communicates, a rank of the world, if that is known, and with which tag.
-    #[inline]
-    pub fn peer(self, peer: Option<u32>, tag: Option<i32>) {
-        let (has_peer, has_tag) = (peer.map_or(0, |_| flag::PEER), tag.map_or(0, |_| flag::TAG));
-        let tag = u64::from(tag.unwrap_or(0) as u32);
-        self.word(word::PEER).store(tag << 32 | u64::from(peer.unwrap_or(0)), Relaxed);
-        let kind = self.word(word::KIND);
-        let others = kind.load(Relaxed) & !(flag::PEER | flag::TAG);
-        kind.store(others | has_peer | has_tag, Relaxed);
-    }
-
-    /// Says how many bytes the call sends or receives.
-    #[inline]
-    pub fn bytes(self, bytes: u64) {
-        self.word(word::BYTES).store(bytes, Relaxed);
-    }
-
-    /// Says for which request the call is, by a number other than 0, which is free for another request when it has ended.
-    #[inline]
-    pub fn request(self, request: u64) {
-        self.word(word::REQUEST).store(request, Relaxed);
-    }
-
-    /// Says which collective call of its communicator it is.
-    #[inline]
-    pub fn sequence(self, number: u64) {
-        self.word(word::SEQUENCE).store(number, Relaxed);
-        self.add(flag::SEQUENCE);
-    }
-
-    /// Returns whether another rank was named.
-    #[inline]
-    pub fn has_peer(self) -> bool {
-        self.word(word::KIND).load(Relaxed) & flag::PEER != 0
-    }
-
-    /// Returns whether a request was named.
-    #[inline]
-    pub fn has_request(self) -> bool {
-        self.word(word::REQUEST).load(Relaxed) != 0
-    }
-
-    /// Says what an exchange without a request has received: the rank of the world that has sent it, its tag and bytes.
-    #[inline]
-    pub fn received(self, source: u32, tag: i32, bytes: u64) {
-        self.word(word::REQUEST).store(bytes, Relaxed);
-        self.word(word::SEQUENCE).store(u64::from(tag as u32) << 32 | u64::from(source), Relaxed);
-        self.add(flag::RECEIVED);
-    }
-
-    /// Says by which protocol the call sends.
-    #[inline]
-    pub fn protocol(self, is_rendezvous: bool) {
-        self.add(flag::PROTOCOL | if is_rendezvous { flag::RENDEZVOUS } else { 0 });
-    }
-
-    /// Says that the operation was cancelled.
-    #[inline]
-    pub fn cancelled(self) {
-        self.add(flag::CANCELLED);
-    }
-
-    /// Ends the call.
-    #[inline]
-    pub fn end(self) {
-        self.word(word::END).store(mapping::ticks(self.clock).max(1), Relaxed);
     }
 }

@@ -11,7 +11,7 @@ use super::*;
 
 /// Records in a thread of its own, since each thread records in one memory.
 fn record(memory: &OwnedFd, calls: impl FnOnce(&Recorder) + Send) {
-    let recorder = Recorder::over(mapping::map(memory).expect("memory"));
+    let recorder = Recorder::over(mapping::map(memory).expect("memory"), lanes::Lanes::OWN);
     thread::scope(|scope| scope.spawn(|| calls(&recorder)).join().expect("it records"));
 }
 
@@ -31,6 +31,29 @@ fn sends(recorder: &Recorder, count: u64) {
         entry.bytes(number);
         entry.end();
     }
+}
+
+/// A program's own operation that runs in a call may make others.
+#[test]
+fn a_thread_is_in_the_call_that_it_entered_last() {
+    let memory = newest();
+    record(&memory, |recorder| {
+        let starts = || recorder.current().map(|call| call.at);
+        assert_eq!(starts(), None);
+        let (outside, outer) = recorder.enter(0, Kind::Collective).expect("there is room");
+        recorder.part(Kind::Levels, outside).expect("there is room");
+        let (inside, inner) = recorder.enter(0, Kind::Send).expect("there is room");
+        assert_eq!(starts(), Some(inside.at));
+        inside.end();
+        recorder.leave(inner);
+        assert_eq!(starts(), Some(outside.at));
+        // More than a block has room for.
+        (0..2 * BLOCK / RECORD).for_each(|_| sends(recorder, 1));
+        assert_eq!(starts(), Some(outside.at));
+        outside.end();
+        recorder.leave(outer);
+        assert_eq!(starts(), None);
+    });
 }
 
 #[test]
