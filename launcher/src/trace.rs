@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  memories   the memory of each rank, made when it starts, read when all have ended
+//!     │   footprints   how much memory the ranks occupy
 //!     │
 //!     │   incoming   those of ranks on other hosts, as their agents send them
 //!     │   clocks     the times of other hosts
@@ -15,6 +16,7 @@
 
 pub(crate) mod clocks;
 mod collect;
+mod footprints;
 mod incoming;
 mod memories;
 mod pairs;
@@ -36,7 +38,7 @@ pub(crate) struct Trace {
 }
 
 /// What one rank has recorded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RankTrace {
     /// Its number in MPI_COMM_WORLD.
     pub(crate) rank: u32,
@@ -45,6 +47,8 @@ pub(crate) struct RankTrace {
     pub(crate) threads: Vec<ThreadTrace>,
     /// How long its queues were, in the order of time.
     pub(crate) levels: Vec<Levels>,
+    /// How many bytes of memory it occupied, each with its time in nanoseconds since the job began, in this order.
+    pub(crate) footprint: Vec<(u64, u64)>,
 }
 
 impl RankTrace {

@@ -1,6 +1,7 @@
 //! `mpjrun --trace` and `--profile` of programs in Rust: what is shown of their calls, messages and parts.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use mpj_harness::{Outcome, Shown, example, launch};
 use tempfile::TempDir;
@@ -114,6 +115,32 @@ fn has_rounds_phases_and_queues() {
     world.all_reduce(&mut sum, mpj::Op::Sum).expect("all come");
     world.barrier().expect("all come");
     world.finish().expect("all come");
+}
+
+/// A rank of the job in the test below: the second one has 64 MiB for half a second.
+#[test]
+#[ignore = "a rank of the next test"]
+fn occupies_memory() {
+    let world = mpj::init().expect("a job");
+    let many = (world.rank() == 1).then(|| vec![1_u8; 64 << 20]);
+    std::thread::sleep(Duration::from_millis(500));
+    drop(std::hint::black_box(many));
+    world.finish().expect("all come");
+}
+
+#[test]
+fn memory_is_shown() {
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("trace");
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let job = launch(&test).ranks(2).options(["--trace"]).options([&file]);
+    job.args(["occupies_memory", "--exact", "--include-ignored"]).expect(0);
+    let counters = Shown::read(&file).counters;
+    let [first, second] = [0, 1].map(|rank| {
+        let memory = counters.get(&(format!("rank {rank}"), "memory".to_owned()));
+        memory.and_then(|values| values.iter().max()).copied().expect("a rank occupies memory")
+    });
+    assert!(first > 1 << 20 && second > first + (56 << 20), "{first} {second}");
 }
 
 #[test]

@@ -19,10 +19,8 @@ use crate::host::usage;
 /// Takes the snapshot that begins with this `look` at the job. The process of a rank that has not joined is the one
 /// of `children` that was started for it, if there is one.
 pub(crate) fn snapshot(view: &JobView, look: Look, children: &[u32]) -> Snapshot {
-    let process = |rank: usize, state: &TaskState| match state.pid {
-        0 => children.get(rank).copied(),
-        pid => Some(pid).filter(|_| state.is_here),
-    };
+    let process =
+        |rank: usize, state: &TaskState| usage::process(state, children.get(rank).copied());
     let usages = look.iter().enumerate().map(|(rank, state)| {
         let pid = process(rank, state.as_ref()?)?;
         Some(usage::of(pid, &view.counters(rank)))

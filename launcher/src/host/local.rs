@@ -3,6 +3,7 @@
 //! in the same process, or behind a line from the agent of this host.
 
 use std::os::fd::BorrowedFd;
+use std::rc::Rc;
 use std::time::Instant;
 
 use rustix::event::PollFlags;
@@ -17,6 +18,8 @@ use transport_lapi::bootstrap::waits::JobView;
 
 use super::orphans::Orphans;
 use super::rank::{Pauses, Rank};
+use super::usage;
+use crate::trace::Memories;
 
 /// Control messages taken from one rank in a turn.
 const MESSAGES_PER_TURN: usize = 64;
@@ -43,6 +46,8 @@ pub(crate) struct LocalRanks {
     view: JobView,
     /// The job table, in a job of several hosts.
     table: Option<TableWriter>,
+    /// Where it is noted how much memory the ranks occupy, if they record their calls.
+    memories: Option<Rc<Memories>>,
 }
 
 impl LocalRanks {
@@ -55,9 +60,14 @@ impl LocalRanks {
         orphans: Orphans,
     ) -> (Self, Option<String>) {
         let (guards, none) = (Vec::new(), Vec::new());
-        let mut all = Self { guards, ranks: none, orphans, view, table };
+        let mut all = Self { guards, ranks: none, orphans, view, table, memories: None };
         let note = all.guard(ranks);
         (all, note)
+    }
+
+    /// Has it noted how much memory the ranks occupy, if they record their calls in these memories.
+    pub(crate) fn note_footprints(&mut self, memories: Option<Rc<Memories>>) {
+        self.memories = memories;
     }
 
     /// Takes the ranks of a further world, with which the job has so many `tasks`. Returns a note for the user, too.
@@ -154,7 +164,8 @@ impl LocalRanks {
         }
     }
 
-    /// Closes ranks that have ended and lingered, and reaps orphans at times. Called in every turn of a loop.
+    /// Closes ranks that have ended and lingered, reaps orphans at times, and sees how much memory the ranks occupy. Called
+    /// in every turn of a loop.
     pub(crate) fn turn(
         &mut self,
         now: Instant,
@@ -166,11 +177,24 @@ impl LocalRanks {
             rank.close_if_done(now, may_linger, pauses, news);
         }
         self.orphans.reap_at_times(now);
+        if let Some(memories) = self.memories.as_ref().filter(|_| self.next_look() <= Some(now)) {
+            let ranks = self.ranks.iter().enumerate().filter(|(_, rank)| !rank.has_ended());
+            let occupied = ranks.filter_map(|(place, rank)| {
+                let state = self.view.state(place)?;
+                Some((rank.task(), usage::memory(usage::process(&state, Some(rank.pid()))?)?))
+            });
+            memories.look(now, occupied);
+        }
+    }
+
+    /// When it is to be seen how much memory the ranks occupy.
+    fn next_look(&self) -> Option<Instant> {
+        self.memories.as_ref()?.next_look().filter(|_| !self.are_gone())
     }
 
     /// When [`LocalRanks::turn`] has something to do.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.ranks.iter().filter_map(Rank::linger_until).min()
+        self.ranks.iter().filter_map(Rank::linger_until).chain(self.next_look()).min()
     }
 
     /// Carries out an order about ranks.

@@ -10,13 +10,24 @@ use std::os::unix::fs::FileExt;
 
 use procfs::process::Process;
 use transport_lapi::bootstrap::control::{MessageTotals, Usage};
+use transport_lapi::bootstrap::waits::TaskState;
+
+/// The process of a rank in this state, for which this `child` was started, if one was. There is none if it is in another
+/// PID namespace.
+pub(crate) fn process(state: &TaskState, child: Option<u32>) -> Option<u32> {
+    match state.pid {
+        0 => child,
+        pid => Some(pid).filter(|_| state.is_here),
+    }
+}
 
 /// What process `pid` uses, whose clients count messages at these addresses.
 pub(crate) fn of(pid: u32, counters: &[u64]) -> Usage {
     Usage { memory: memory(pid), totals: totals(pid, counters) }
 }
 
-fn memory(pid: u32) -> Option<u64> {
+/// How many bytes of memory process `pid` occupies.
+pub(crate) fn memory(pid: u32) -> Option<u64> {
     let process = Process::new(i32::try_from(pid).ok()?).ok()?;
     Some(process.statm().ok()?.resident.saturating_mul(procfs::page_size()))
 }

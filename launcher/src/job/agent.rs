@@ -279,10 +279,11 @@ impl Agent {
         self.turn_until(|agent| agent.branches.have_reached(Stage::Ready))?;
         self.line.tell(&News::Ready);
         self.turn_until(|agent| agent.may_start)?;
-        let (here, notes) = match start((job, self.own.1), &prepared, (limit, &self.signals)) {
+        let (mut here, notes) = match start((job, self.own.1), &prepared, (limit, &self.signals)) {
             Ok(started) => started,
             Err(error) => return self.refuse(&error),
         };
+        here.ranks.note_footprints(self.memories.clone());
         self.started.push(HostStart { host: self.own.1, pids: here.ranks.pids(), notes });
         self.here = Some(here);
         self.turn_until(|agent| agent.started.len() >= agent.hosts)?;

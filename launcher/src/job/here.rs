@@ -41,8 +41,9 @@ pub(super) fn start(spec: &JobSpec) -> Result<Job, LaunchError> {
     for note in &spec.notes {
         printer.say(&format!("mpjrun: {note}\n"));
     }
-    let (ranks, note) =
+    let (mut ranks, note) =
         LocalRanks::new(ranks, JobView::open(&segment)?.of_first(spec.ranks()), None, orphans);
+    ranks.note_footprints(traces.clone());
     let pids = ranks.pids();
     let processes = (spec.ranks(), pids.clone());
     let watcher = Watcher::new(&segment, &spec.vigilance, processes, spawn::spinning(spec)?)?;

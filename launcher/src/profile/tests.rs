@@ -57,7 +57,7 @@ fn trace(ranks: Vec<Vec<Call>>) -> Collected {
         rank: rank as u32,
         host: "here".to_owned(),
         threads: vec![ThreadTrace { calls, ..ThreadTrace::default() }],
-        levels: Vec::new(),
+        ..RankTrace::default()
     };
     joined(Trace { ranks: ranks.into_iter().enumerate().map(rank).collect() })
 }

@@ -71,11 +71,14 @@ pub(super) fn collect<'a>(
     let (mut pairs, mut numbers) = (Pairs::default(), BTreeMap::new());
     for OfRank { task, host, times, recorded } in ranks {
         let place = collected.trace.ranks.len();
+        let footprint = recorded.footprint.iter().map(|(at, bytes)| (times.nanos(*at), *bytes));
+        let mut footprint: Vec<_> = footprint.collect();
+        footprint.sort_unstable();
         let mut rank = Calls::new(place, recorded, times, &mut numbers);
         let mut levels = std::mem::take(&mut rank.levels);
         levels.sort_by_key(|levels| levels.at);
         let (host, threads) = (host.to_owned(), rank.follow(task, &mut pairs));
-        collected.trace.ranks.push(RankTrace { rank: task, host, threads, levels });
+        collected.trace.ranks.push(RankTrace { rank: task, host, threads, levels, footprint });
     }
     pairs.join(&mut collected);
     collected

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Instant;
 
 use transport_lapi::TaskId;
 use transport_lapi::bootstrap::monotonic_nanos;
@@ -16,6 +17,7 @@ use transport_lapi::bootstrap::trace::{self, Clock, Keep, ticks};
 use transport_lapi::config;
 
 use super::collect::{OfRank, Times, collect};
+use super::footprints::Footprints;
 use super::incoming::HostRecords;
 use super::{Collected, Kind, ThreadTrace, perfetto};
 use crate::LaunchError;
@@ -49,6 +51,8 @@ pub(crate) struct Memories {
     /// When the job began, by the clock of the records and by that of the system.
     began: (u64, u64),
     of_ranks: RefCell<Vec<(TaskId, OwnedFd)>>,
+    /// How much memory the ranks of this host occupy, unless only their last calls are kept.
+    footprints: Option<RefCell<Footprints>>,
 }
 
 impl Memories {
@@ -74,7 +78,9 @@ impl Memories {
 
     fn of(keep: Keep, clock: Clock) -> Self {
         let began = (ticks(clock), monotonic_nanos());
-        Self { keep, out: None, library: None, clock, began, of_ranks: RefCell::default() }
+        let footprints = (keep != Keep::LastCalls).then(|| Footprints::from(Instant::now()).into());
+        let (out, library, of_ranks) = Default::default();
+        Self { keep, out, library, clock, began, of_ranks, footprints }
     }
 
     /// Whether only the last calls are kept.
@@ -159,9 +165,28 @@ impl Memories {
         self.keep
     }
 
+    /// When it is to be seen how much memory the ranks of this host occupy.
+    pub(crate) fn next_look(&self) -> Option<Instant> {
+        Some(self.footprints.as_ref()?.borrow().next())
+    }
+
+    /// Takes how many bytes the ranks of this host occupy.
+    pub(crate) fn look(&self, now: Instant, occupied: impl IntoIterator<Item = (TaskId, u64)>) {
+        if let Some(footprints) = &self.footprints {
+            footprints.borrow_mut().take(now, ticks(self.clock), occupied);
+        }
+    }
+
     /// Takes the memories of the ranks, once none of them runs any more.
     pub(crate) fn take(&self) -> Vec<(TaskId, OwnedFd)> {
-        self.of_ranks.take()
+        let memories = self.of_ranks.take();
+        if let Some(footprints) = &self.footprints {
+            for (task, memory) in &memories {
+                // What the system does not take is missing in the picture.
+                let _ = trace::note_footprint(memory, &footprints.borrow_mut().of(*task));
+            }
+        }
+        memories
     }
 
     /// Reads the clocks at the end of the job.

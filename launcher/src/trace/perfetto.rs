@@ -45,6 +45,9 @@ mod field {
         /// Children are ordered by their places.
         pub(in super::super) const EXPLICIT: u64 = 3;
     }
+    pub(super) mod counter {
+        pub(in super::super) const UNIT: u32 = 3;
+    }
     pub(super) mod event {
         pub(in super::super) const ARGUMENTS: u32 = 4;
         pub(in super::super) const TYPE: u32 = 9;
@@ -134,6 +137,10 @@ pub(super) fn write(collected: &Collected, out: &mut impl Write) -> io::Result<(
             packets.levels(rank, of_rank, sequence)?;
             sequence += 1;
         }
+        if !rank.footprint.is_empty() {
+            packets.footprint(rank, of_rank, sequence)?;
+            sequence += 1;
+        }
     }
     Ok(())
 }
@@ -196,6 +203,13 @@ impl<W: Write> Packets<'_, W> {
     }
 }
 
+/// What a counter counts, as the format has it.
+#[derive(Clone, Copy)]
+enum Unit {
+    Number = 2,
+    Bytes = 3,
+}
+
 /// The names of the tracks with the lengths of the queues of a device.
 const LEVELS: [&str; 3] =
     ["posted receives", "unexpected messages", "bytes of unexpected messages"];
@@ -220,7 +234,8 @@ impl<W: Write> Packets<'_, W> {
                 if are_several { format!(" of context {context}") } else { String::new() };
             for (name, at) in LEVELS.iter().zip(*first..) {
                 let place = rank.threads.len() + at;
-                self.counter(of_rank, at, place, &format!("{name}{context}"))?;
+                let unit = if name.starts_with("bytes") { Unit::Bytes } else { Unit::Number };
+                self.counter(of_rank, (at, place), &format!("{name}{context}"), unit)?;
             }
         }
         for Levels { at, device, posted, unexpected, bytes } in &rank.levels {
@@ -236,15 +251,33 @@ impl<W: Write> Packets<'_, W> {
         Ok(())
     }
 
+    /// Writes how much memory a rank occupied, below all else.
+    fn footprint(&mut self, rank: &RankTrace, of_rank: u64, sequence: u64) -> io::Result<()> {
+        let at = LEVELS.len() * MOST_DEVICES;
+        self.counter(of_rank, (at, rank.threads.len() + at), "memory", Unit::Bytes)?;
+        for (nanos, bytes) in &rank.footprint {
+            self.value(*nanos, of_rank + OF_LEVELS + at as u64, *bytes, sequence)?;
+        }
+        Ok(())
+    }
+
     /// Writes a counter's track.
-    fn counter(&mut self, of_rank: u64, at: usize, place: usize, name: &str) -> io::Result<()> {
-        use field::{packet, track};
+    fn counter(
+        &mut self,
+        of_rank: u64,
+        (at, place): (usize, usize),
+        name: &str,
+        unit: Unit,
+    ) -> io::Result<()> {
+        use field::{counter, packet, track};
         self.write(|out| {
             out.message(packet::TRACK, |out| {
                 out.number(track::UUID, of_rank + OF_LEVELS + at as u64).text(track::NAME, name);
                 out.number(track::PARENT, of_rank);
                 out.number(track::PLACE, place as u64);
-                out.message(track::COUNTER, |_| {});
+                out.message(track::COUNTER, |out| {
+                    out.number(counter::UNIT, unit as u64);
+                });
             });
         })
     }

@@ -47,14 +47,17 @@ fn receive(number: u64, start: u64, source: Option<u32>, tag: Option<i32>) -> Re
 }
 
 fn rank(records: Vec<Record>) -> Recorded {
-    Recorded { threads: vec![ThreadRecords { records, ..Default::default() }], lost: 0 }
+    Recorded {
+        threads: vec![ThreadRecords { records, ..Default::default() }],
+        ..Default::default()
+    }
 }
 
 /// A rank whose first records were overwritten, of which the last began then.
 fn newest(until: u64, records: Vec<Record>) -> Recorded {
     let (overwritten, overwritten_until) = (1, until);
     let thread = ThreadRecords { records, overwritten, overwritten_until, ..Default::default() };
-    Recorded { threads: vec![thread], lost: 0 }
+    Recorded { threads: vec![thread], ..Recorded::default() }
 }
 
 /// When the calls began that the messages of a job connect.
@@ -304,15 +307,18 @@ fn lengths_of_queues_are_counters() {
         ..record(number, Recording::Levels, start, start)
     };
     let levels = vec![about(2, 30, 7, 0, 64), about(3, 10, 7, 2, 0), send(1, 5, 1, 0)];
-    let all = collected(vec![rank(vec![]), rank(levels)]);
+    let mut second = rank(levels);
+    second.footprint = vec![(20, 1 << 20), (40, 4096)];
+    let all = collected(vec![rank(vec![]), second]);
     let at = |levels: &Levels| (levels.at, levels.posted, levels.unexpected, levels.bytes);
     let levels: Vec<_> = all.trace.ranks[1].levels.iter().map(at).collect();
     assert_eq!(levels, [(10, 7, 2, 0), (30, 7, 0, 64)]);
     let file = written(&all);
     let counts = events(&file).into_iter().filter(|(kind, ..)| *kind == 4);
     let times: Vec<u64> = counts.map(|(_, at, ..)| at).collect();
-    assert_eq!(times, [10, 10, 10, 30, 30], "what has not changed is not written again");
-    let names = ["posted receives", "unexpected messages", "bytes of unexpected messages"];
+    assert_eq!(times, [10, 10, 10, 30, 30, 20, 40], "what has not changed is not written again");
+    let names =
+        ["posted receives", "unexpected messages", "bytes of unexpected messages", "memory"];
     assert_eq!(tracks(&file)[3..], names);
 }
 
@@ -523,6 +529,7 @@ proptest! {
                 })
                 .collect(),
             lost: 1,
+            footprint: vec![(u64::MAX, u64::MAX), (1, 0)],
         };
         let all = collected(ranks.into_iter().map(threads).collect());
         let mut depth = BTreeMap::<u64, i64>::new();

@@ -229,6 +229,10 @@ fn calls_and_messages_of_two_hosts_are_shown() {
     let shown = Shown::read(&file(&installed));
     let names = ["rank 0 on node1", "rank 1 on node1", "rank 2 on node2", "rank 3 on node2"];
     assert_eq!(shown.tracks[1..], names);
+    for name in names {
+        let memory = shown.counters.get(&(name.to_owned(), "memory".to_owned()));
+        assert!(memory.is_some_and(|values| values[0] > 0), "{name}: {:?}", shown.counters);
+    }
     assert_eq!((shown.calls("MPI_Allreduce"), shown.calls("MPI_Finalize")), (RANKS * 5, RANKS));
     assert!(shown.messages.values().all(|ends| *ends == 2), "{:?}", shown.messages);
     assert_eq!((shown.messages.len(), shown.arrows.len()), (RANKS * MESSAGES, RANKS * MESSAGES));

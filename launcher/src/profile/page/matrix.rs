@@ -73,14 +73,7 @@ mod tests {
     use crate::trace::RankTrace;
 
     fn ranks(number: u32) -> Vec<RankShare> {
-        let rank = |rank| {
-            nothing(&RankTrace {
-                rank,
-                host: String::new(),
-                threads: Vec::new(),
-                levels: Vec::new(),
-            })
-        };
+        let rank = |rank| nothing(&RankTrace { rank, ..RankTrace::default() });
         (0..number).map(rank).collect()
     }
 

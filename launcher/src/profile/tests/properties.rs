@@ -58,7 +58,7 @@ fn any_trace() -> impl Strategy<Value = Collected> {
         rank,
         host: "<i>".to_owned(),
         threads,
-        levels: Vec::new(),
+        ..RankTrace::default()
     });
     let place = || prop_oneof![30 => 0..4_usize, 1 => Just(usize::MAX)];
     let at = || {

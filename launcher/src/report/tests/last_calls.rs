@@ -35,7 +35,7 @@ fn send(start: u64, tag: i32) -> Call {
 fn rank(rank: u32, threads: Vec<Vec<Call>>) -> RankTrace {
     let threads =
         threads.into_iter().map(|calls| ThreadTrace { calls, ..ThreadTrace::default() }).collect();
-    RankTrace { rank, host: "host".to_owned(), threads, levels: Vec::new() }
+    RankTrace { rank, host: "host".to_owned(), threads, ..RankTrace::default() }
 }
 
 #[test]

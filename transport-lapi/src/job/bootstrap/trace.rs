@@ -9,6 +9,7 @@
 //! ```text
 //!  head     64 bytes of numbers: what the memory is, and how much of it is taken
 //!  texts    names and places in the source, each a length and its bytes
+//!  footprint  how much memory the rank occupies, which the launcher notes at the end
 //!  blocks   of 16 KiB, each taken by one thread, which fills it: a head of 64 bytes, then records of 64 bytes
 //! ```
 //!
@@ -41,7 +42,7 @@ use rustix::fs::{MemfdFlags, SealFlags};
 pub use entry::Entry;
 pub use lanes::{Loan, has_lent};
 pub use mapping::ticks;
-pub use recorded::{Received, Record, Recorded, ThreadRecords, read, used};
+pub use recorded::{Received, Record, Recorded, ThreadRecords, note_footprint, read, used};
 pub use recorder::{
     Join, Outer, Recorder, current, join, join_calls, lend, recorder, recorder_of_parts,
 };
@@ -54,8 +55,12 @@ const WORDS: usize = RECORD / 8;
 const BLOCK: usize = 16 << 10;
 /// Bytes of a block where only the last calls are kept.
 const SMALL_BLOCK: usize = 2 << 10;
-/// Where the first block begins; before it are texts.
+/// Where the first block begins; before it are texts and the footprint.
 const BLOCKS: usize = 256 << 10;
+/// Where the launcher notes how much memory the rank occupies, behind the texts: pairs of words, a time and bytes.
+const FOOTPRINT: usize = BLOCKS - 16 * MOST_LOOKS;
+/// The most values that are noted of how much memory a rank occupies.
+pub const MOST_LOOKS: usize = 256;
 /// The least memory that a rank can get: some hundred blocks beside the texts.
 pub const LEAST: u64 = 1 << 20;
 /// The most memory that a rank can get.
@@ -63,7 +68,7 @@ pub const MOST: u64 = 1 << 36;
 /// The most bytes of a text that are kept.
 const LONGEST_TEXT: usize = 1000;
 /// What the memory begins with.
-const MAGIC: u64 = u64::from_le_bytes(*b"mpjtrac2");
+const MAGIC: u64 = u64::from_le_bytes(*b"mpjtrac3");
 
 /// Words of the head.
 mod head {

@@ -2,6 +2,7 @@
 //! left out, and no content makes it fail.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use std::sync::Arc;
 use rustix::fs::fstat;
 
 use super::{
-    BLOCKS, Clock, Form, Kind, LONGEST_TEXT, MAGIC, RECORD, WORDS, block, flag, head, word,
+    BLOCKS, Clock, FOOTPRINT, Form, Kind, LONGEST_TEXT, MAGIC, MOST_LOOKS, RECORD, WORDS, block,
+    flag, head, word,
 };
 
 /// What a rank has recorded.
@@ -19,6 +21,8 @@ pub struct Recorded {
     pub threads: Vec<ThreadRecords>,
     /// How many calls were lost of threads that have no record.
     pub lost: u64,
+    /// How many bytes of memory the rank occupied, each with its time by the clock of the records.
+    pub footprint: Vec<(u64, u64)>,
 }
 
 /// What a thread has recorded.
@@ -100,19 +104,36 @@ pub fn read(memory: impl AsFd, clock: Clock) -> Option<Recorded> {
         let Some(bytes) = bytes_of(&memory, at, size) else { break };
         texts.block(&bytes, at, &mut threads);
     }
-    Some(Recorded { lost: words[head::LOST], threads: threads.into_values().collect() })
+    let looks = words[FOOTPRINT / 8..].chunks_exact(2).map(|look| (look[0], look[1]));
+    let footprint = looks.take_while(|(at, _)| *at != 0).collect();
+    Some(Recorded { lost: words[head::LOST], threads: threads.into_values().collect(), footprint })
 }
 
-/// Returns which bytes of the memory of a rank can differ from 0: its head with the texts, and its blocks. `None` if it is
-/// too short to be such memory.
-pub fn used(memory: impl AsFd) -> Option<[Range<u64>; 2]> {
+/// Notes in the memory of a rank how many bytes it has occupied, each number with its time by the clock of the records, not
+/// 0: at most [`MOST_LOOKS`]. Those behind are left out.
+///
+/// # Errors
+/// What the system answers.
+pub fn note_footprint(memory: impl AsFd, looks: &[(u64, u64)]) -> io::Result<()> {
+    let looks = looks.iter().take(MOST_LOOKS).flat_map(|(at, bytes)| [*at, *bytes]);
+    let bytes: Vec<u8> = looks.flat_map(u64::to_le_bytes).collect();
+    rustix::io::pwrite(memory, &bytes, FOOTPRINT as u64)?;
+    Ok(())
+}
+
+/// Returns which bytes of the memory of a rank can differ from 0: its head with the texts, its footprint, and its blocks.
+/// `None` if it is too short to be such memory.
+pub fn used(memory: impl AsFd) -> Option<[Range<u64>; 3]> {
     let len = u64::try_from(fstat(&memory).ok()?.st_size).ok()?;
     let words = words(&bytes_of(&memory, 0, RECORD)?);
     let size = Form::of(words[head::FORM]).block() as u64;
     let texts = words[head::TEXT_TAKEN].saturating_mul(8).saturating_add(RECORD as u64);
     let blocks = len.checked_sub(BLOCKS as u64)? / size;
     let blocks = words[head::BLOCKS_TAKEN].min(blocks) * size;
-    Some([0..texts.min(BLOCKS as u64), BLOCKS as u64..BLOCKS as u64 + blocks])
+    let looks = self::words(&bytes_of(&memory, FOOTPRINT as u64, 16 * MOST_LOOKS)?);
+    let looks = looks.chunks_exact(2).take_while(|look| look[0] != 0).count() as u64;
+    let [footprint, behind] = [FOOTPRINT, BLOCKS].map(|at| at as u64);
+    Some([0..texts.min(footprint), footprint..footprint + 16 * looks, behind..behind + blocks])
 }
 
 /// Reads so many bytes.

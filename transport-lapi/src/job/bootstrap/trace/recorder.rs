@@ -17,7 +17,9 @@ use rustc_hash::FxBuildHasher;
 
 use super::entry::Entry;
 use super::lanes::{self, Lane, Lanes, Loan};
-use super::{BLOCKS, Clock, Form, Kind, LONGEST_TEXT, WORDS, block, head, mapping, word};
+use super::{
+    BLOCKS, Clock, FOOTPRINT, Form, Kind, LONGEST_TEXT, WORDS, block, head, mapping, word,
+};
 use crate::job::config;
 use crate::platform::fork::ProcessMark;
 
@@ -398,12 +400,12 @@ impl Recorder {
         }
         let words = 1 + len.div_ceil(8);
         let taken = &self.words[head::TEXT_TAKEN];
-        let room = BLOCKS / 8 - WORDS;
+        let room = FOOTPRINT / 8 - WORDS;
         if taken.load(Relaxed) > room as u64 {
             return 0;
         }
         let at = WORDS + taken.fetch_add(words as u64, Relaxed) as usize;
-        let Some(place) = self.words[..BLOCKS / 8].get(at..at + words) else { return 0 };
+        let Some(place) = self.words[..FOOTPRINT / 8].get(at..at + words) else { return 0 };
         for (word, bytes) in place[1..].iter().zip(text.as_bytes()[..len].chunks(8)) {
             let mut padded = [0; 8];
             padded[..bytes.len()].copy_from_slice(bytes);

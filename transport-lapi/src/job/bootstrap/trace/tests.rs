@@ -85,10 +85,14 @@ fn what_is_recorded_is_read() {
         barrier.sequence(0);
         barrier.name(recorder.text("é".repeat(LONGEST_TEXT).as_str()));
     });
-    let Recorded { threads, lost: 0 } = read(&memory, Clock::System).expect("it is such memory")
+    let looks = [(5, 1 << 20), (9, 0)];
+    note_footprint(&memory, &looks).expect("it is long enough");
+    let Recorded { threads, lost: 0, footprint } =
+        read(&memory, Clock::System).expect("it is such memory")
     else {
         panic!("calls were lost")
     };
+    assert_eq!(footprint, looks);
     let [first, second] = &threads[..] else { panic!("two threads: {threads:?}") };
     let [send, open, part, exchange] = &first.records[..] else { panic!("four: {first:?}") };
     assert_eq!((&*send.name, send.kind, send.communicator), ("send", Kind::Send, Some(3)));
@@ -147,10 +151,14 @@ fn the_parts_that_are_used_are_all_that_was_recorded() {
             entry.expect("there is room").bytes(number as u64);
         }
     });
+    // More than there is room for.
+    let looks: Vec<_> = (1..300).map(|at| (at, at)).collect();
+    note_footprint(&memory, &looks).expect("it is long enough");
     let recorded = read(&memory, Clock::System).expect("it is such memory");
+    assert_eq!(recorded.footprint, looks[..MOST_LOOKS]);
     assert_eq!(recorded.threads[0].records.len(), BLOCK / RECORD);
     assert_eq!(read(copied(&memory), Clock::System), Some(recorded));
-    let blocks = used(&memory).expect("it is such memory")[1].clone();
+    let blocks = used(&memory).expect("it is such memory")[2].clone();
     assert_eq!(blocks, BLOCKS as u64..(BLOCKS + 2 * BLOCK) as u64);
     let null = std::fs::File::open("/dev/null").expect("it is there");
     assert_eq!(used(&null), None);
