@@ -40,7 +40,7 @@ impl Entry {
         kind.store(kind.load(Relaxed) | bits, Relaxed);
     }
 
-    /// Says where in the source the call is: a number that [`Recorder::place`] has returned.
+    /// Says where in the source the call is: a number that [`Recorder::place`](super::Recorder::place) has returned.
     #[inline]
     pub fn at(self, place: u32) {
         let name = self.word(word::NAME);
