@@ -22,6 +22,8 @@ const TALK: Duration = Duration::from_millis(100);
 const LATEST: usize = 60_000;
 /// Lengths of messages: in a cell, in the data ring, in pieces, shared gets.
 const LENGTHS: [usize; 6] = [0, 8, 2_000, 30_000, 120_000, 700_000];
+/// The segment of few ranks is shorter than this, and the room for others longer.
+const ROOM: u64 = 1 << 30;
 /// The part of the segment that concerns the whole job.
 const HEADER: u64 = 4 << 10;
 /// The part that controls everything else: blocks, indices, words of shared gets.
@@ -96,13 +98,15 @@ fn scribble(numbers: &mut Numbers) {
     }
 }
 
-/// Where this process has mapped the segment.
+/// Where this process has mapped the segment of the ranks that the job has begun with, once the room for further ranks is a
+/// mapping of its own.
 fn segment() -> Option<Range<u64>> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     let line = maps.lines().find(|line| line.contains("memfd:mpj-job"))?;
     let (start, end) = line.split(' ').next()?.split_once('-')?;
     let number = |text| u64::from_str_radix(text, 16).ok();
-    Some(number(start)?..number(end)?)
+    let place = number(start)?..number(end)?;
+    (place.end - place.start < ROOM).then_some(place)
 }
 
 fn damage(memory: &fs::File, place: &Range<u64>, numbers: &mut Numbers) -> io::Result<()> {
