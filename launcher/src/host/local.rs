@@ -177,7 +177,8 @@ impl LocalRanks {
             rank.close_if_done(now, may_linger, pauses, news);
         }
         self.orphans.reap_at_times(now);
-        if let Some(memories) = self.memories.as_ref().filter(|_| self.next_look() <= Some(now)) {
+        let is_due = self.next_look().is_some_and(|at| at <= now);
+        if let Some(memories) = self.memories.as_ref().filter(|_| is_due) {
             let ranks = self.ranks.iter().enumerate().filter(|(_, rank)| !rank.has_ended());
             let occupied = ranks.filter_map(|(place, rank)| {
                 let state = self.view.state(place)?;
