@@ -4,9 +4,9 @@
 //! `cargo mpj run -n 2 --release --example pingpong`
 //!
 //! Every payload is checked, outside the timed part. The cache line is measured just before and after the messages of 8
-//! bytes, by two threads of rank 0 while rank 1 sleeps in a receive: a host may change its speed from one second to the
-//! next, so only figures from the same moment are comparable. If blocked ranks spin for ever, they take the cores from
-//! these threads, and the figure means nothing.
+//! bytes, by ranks 0 and 1 in memory that they share: a host may change its speed from one second to the next, so only
+//! figures from the same moment are comparable. There is none between two hosts. If ranks 0 and 1 share a processor, or
+//! others spin for ever on theirs, the figure means nothing.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 
 use std::hint;
@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use mpj::{Communicator, Error};
+use mpj::{Communicator, Error, SharedArray};
 
 mod support;
 
@@ -29,10 +29,14 @@ const CHECKED: usize = 3;
 /// Number of round trips between two readings of the clock in the cache-line test.
 const BATCH: u64 = 200;
 const BATCHES: usize = 200;
-/// The cache-line test also ends after this time, in case two threads share a core.
+/// The cache-line test also ends after this time, in case the two ranks share a processor.
 const RAW_LIMIT: Duration = Duration::from_millis(100);
-/// Ends the echoing thread of the cache-line test.
+/// How often a rank looks at a line before it leaves the processor to others for once.
+const LOOKS: usize = 1000;
+/// Ends the echo of the cache-line test.
 const STOP: u64 = u64::MAX;
+/// Words from one line to the next: 128 bytes, because lines are fetched in pairs.
+const APART: usize = 16;
 
 /// Measures the latency of messages between ranks 0 and 1.
 #[derive(Parser)]
@@ -82,10 +86,10 @@ fn measure(comm: &Communicator, options: Options) -> Result<ExitCode, Error> {
         let reason = format!("--min {} is larger than --max {}", options.min, options.max);
         return Ok(support::refuse_job::<Options>(comm, &reason));
     }
-    let passed = match comm.rank() {
-        0 => ping(comm, &options)?,
-        1 => pong(comm, &options)?,
-        _ => true,
+    let passed = match comm.split_some((comm.rank() < 2).then_some(0), 0)? {
+        Some(pair) if pair.rank() == 0 => ping(comm, &Lines::of(&pair)?, &options)?,
+        Some(pair) => pong(comm, &Lines::of(&pair)?, &options)?,
+        None => true,
     };
     // The other ranks wait here without disturbing the measurement.
     comm.barrier()?;
@@ -93,16 +97,16 @@ fn measure(comm: &Communicator, options: Options) -> Result<ExitCode, Error> {
 }
 
 /// Rank 0: measures, checks and prints. Returns whether every payload was right.
-fn ping(comm: &Communicator, options: &Options) -> Result<bool, Error> {
+fn ping(comm: &Communicator, lines: &Lines, options: &Options) -> Result<bool, Error> {
     println!("# MPJ Latency Test");
     println!("{:<10}{:>20}", "# Size", "Latency (us)");
     let framed = options.framed();
-    let (mut before, mut after) = (0.0, 0.0);
+    let (mut before, mut after) = (None, None);
     let mut passed = true;
     let mut eight_bytes = None;
     for size in options.sizes() {
         if size == framed.0 {
-            before = raw_line();
+            before = lines.exchange(0);
         }
         passed &= check_ping(comm, size)?;
         let latency = time_ping(comm, size, options.iterations(size))?;
@@ -111,27 +115,33 @@ fn ping(comm: &Communicator, options: &Options) -> Result<bool, Error> {
             eight_bytes = Some(latency * 1e3);
         }
         if size == framed.1 {
-            after = raw_line();
+            after = lines.exchange(1);
         }
     }
-    // Rank 1 waits for this if the last cache-line test comes after the last size.
-    comm.send::<u8>(&[], 1, PING)?;
     println!("# Rendezvous reads by: {}", comm.one_sided_path());
-    println!("# Raw cache line (ns, one way): before {before:.1} after {after:.1}");
-    if let Some(eight_bytes) = eight_bytes {
-        println!("# 8-byte latency / raw: {:.2}", eight_bytes / ((before + after) / 2.0));
+    if let (Some(before), Some(after)) = (before, after) {
+        println!("# Raw cache line (ns, one way): before {before:.1} after {after:.1}");
+        if let Some(eight_bytes) = eight_bytes {
+            println!("# 8-byte latency / raw: {:.2}", eight_bytes / ((before + after) / 2.0));
+        }
     }
     Ok(passed)
 }
 
 /// Rank 1: the counterpart of [`ping`], call by call.
-fn pong(comm: &Communicator, options: &Options) -> Result<bool, Error> {
+fn pong(comm: &Communicator, lines: &Lines, options: &Options) -> Result<bool, Error> {
+    let framed = options.framed();
     let mut passed = true;
     for size in options.sizes() {
+        if size == framed.0 {
+            lines.echo(0);
+        }
         passed &= check_pong(comm, size)?;
         time_pong(comm, size, options.iterations(size))?;
+        if size == framed.1 {
+            lines.echo(1);
+        }
     }
-    comm.recv::<u8>(&mut [], 0, PING)?;
     Ok(passed)
 }
 
@@ -213,66 +223,67 @@ fn pattern(size: usize, round: usize, tag: i32) -> Vec<u8> {
     (0..size as u64).map(byte).collect()
 }
 
-/// A word alone on its cache lines; 128 bytes, because lines are fetched in pairs.
-#[repr(align(128))]
-struct Flag(AtomicU64);
+/// Words that ranks 0 and 1 share, each alone on its cache lines, if both are on one host.
+struct Lines(Option<SharedArray<AtomicU64>>);
 
-impl Flag {
-    const fn new() -> Self {
-        Self(AtomicU64::new(0))
+impl Lines {
+    fn of(pair: &Communicator) -> Result<Self, Error> {
+        let here = pair.split_by_host(0)?;
+        let are_both = here.size() == 2;
+        are_both.then(|| here.allocate_shared(2 * APART)).transpose().map(Self)
     }
 
-    /// Waits until the other thread has stored a value other than `seen`.
-    fn wait_past(&self, seen: u64) -> u64 {
+    /// The words of the first or the second measurement: from rank 0 to rank 1, and back.
+    fn words(&self, measurement: usize) -> Option<[&AtomicU64; 2]> {
+        let words = self.0.as_ref()?;
+        Some([0, 1].map(|way| &words[(2 * measurement + way) * APART]))
+    }
+
+    /// Rank 0: returns the nanoseconds that a word takes from one rank to the other: the median over many batches of round
+    /// trips.
+    fn exchange(&self, measurement: usize) -> Option<f64> {
+        let [there, back] = self.words(measurement)?;
+        let start = Instant::now();
+        let mut batches = Vec::with_capacity(BATCHES);
+        let mut turn = 0;
+        while batches.is_empty() || (batches.len() < BATCHES && start.elapsed() < RAW_LIMIT) {
+            let batch = Instant::now();
+            for _ in 0..BATCH {
+                there.store(turn + 1, Ordering::Release);
+                turn = wait_past(back, turn);
+            }
+            batches.push(batch.elapsed().as_nanos() as f64 / (2 * BATCH) as f64);
+        }
+        there.store(STOP, Ordering::Release);
+        batches.sort_by(f64::total_cmp);
+        Some(batches[batches.len() / 2])
+    }
+
+    /// Rank 1: answers.
+    fn echo(&self, measurement: usize) {
+        let Some([there, back]) = self.words(measurement) else { return };
+        let mut turn = 0;
         loop {
-            // Pairs with the Release store of the other thread in `exchange` or `echo`.
-            let value = self.0.load(Ordering::Acquire);
+            turn = wait_past(there, turn);
+            if turn == STOP {
+                return;
+            }
+            back.store(turn, Ordering::Release);
+        }
+    }
+}
+
+/// Waits until the other rank has stored a value other than `seen`.
+fn wait_past(word: &AtomicU64, seen: u64) -> u64 {
+    loop {
+        for _ in 0..LOOKS {
+            // Pairs with the Release store of the other rank.
+            let value = word.load(Ordering::Acquire);
             if value != seen {
                 return value;
             }
             hint::spin_loop();
         }
-    }
-}
-
-/// Returns the nanoseconds that a word takes from one core to another: the median over many batches of round trips
-/// between two threads.
-fn raw_line() -> f64 {
-    // Give the waiting ranks time to fall asleep.
-    thread::sleep(Duration::from_millis(20));
-    let (there, back) = (Flag::new(), Flag::new());
-    thread::scope(|scope| {
-        scope.spawn(|| echo(&there, &back));
-        let mut batches = exchange(&there, &back);
-        there.0.store(STOP, Ordering::Release);
-        batches.sort_by(f64::total_cmp);
-        batches[batches.len() / 2]
-    })
-}
-
-/// Returns the nanoseconds of each batch for one way.
-fn exchange(there: &Flag, back: &Flag) -> Vec<f64> {
-    let start = Instant::now();
-    let mut batches = Vec::with_capacity(BATCHES);
-    let mut turn = 0;
-    while batches.is_empty() || (batches.len() < BATCHES && start.elapsed() < RAW_LIMIT) {
-        let batch = Instant::now();
-        for _ in 0..BATCH {
-            there.0.store(turn + 1, Ordering::Release);
-            turn = back.wait_past(turn);
-        }
-        batches.push(batch.elapsed().as_nanos() as f64 / (2 * BATCH) as f64);
-    }
-    batches
-}
-
-fn echo(there: &Flag, back: &Flag) {
-    let mut turn = 0;
-    loop {
-        turn = there.wait_past(turn);
-        if turn == STOP {
-            return;
-        }
-        back.0.store(turn, Ordering::Release);
+        thread::yield_now();
     }
 }

@@ -55,10 +55,12 @@ fn play_over(network: Network) -> u64 {
     if !has_hosts {
         kinds.push(Kind::Shared);
     }
+    // Long data come in pieces whatever the number of ranks; many take long.
+    let most_with_long = if programs > PROGRAMS { 8 } else { 3 };
     let mut accesses = 0;
     for ranks in sizes {
         for backend in [BackendChoice::Eager, BackendChoice::Rendezvous] {
-            let of_long = kinds.clone();
+            let of_long = if ranks <= most_with_long { kinds.clone() } else { Vec::new() };
             let of_ranks = job::run_over(network, ranks, backend, move |world| {
                 of_long.iter().try_for_each(|kind| play_long(world, *kind))?;
                 by_network::accesses(world)
