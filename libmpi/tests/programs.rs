@@ -18,6 +18,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 use mpj_harness::{Outcome, command, launch, libmpi, mpjrun, process};
@@ -134,22 +135,30 @@ fn programs_in_c_run_as_they_say() {
     sources.retain(|path| path.extension() == Some(OsStr::new("c")));
     sources.sort();
     assert!(!sources.is_empty(), "there are no programs");
-    for source in sources {
-        let text = fs::read_to_string(&source).expect("sources are text");
-        let (plan, name) = (Plan::of(&text), source.display().to_string());
-        let program = compile(&source, installed.path(), &[]);
-        let universe =
-            plan.universe.map(|universe| ["--universe".to_owned(), universe.to_string()]);
-        let job = || {
-            let job = launch(&program).ranks(plan.ranks);
-            universe.iter().fold(job, |job, words| job.options(words))
-        };
-        plan.check(&name, &job().run());
-        let checked = job().env("MPJ_CHECK", "1").run();
-        match plan.checked {
-            Some(code) => assert_eq!(checked.code, code, "{name}, checked: {checked:?}"),
-            None => plan.check(&format!("{name}, checked"), &checked),
+    // Many wait for something, so two run beside each other.
+    let halves = sources.split_at(sources.len() / 2);
+    thread::scope(|scope| {
+        for half in [halves.0, halves.1] {
+            scope.spawn(|| half.iter().for_each(|source| run_as_it_says(source, installed.path())));
         }
+    });
+}
+
+/// Compiles a program, and runs it without and with checks.
+fn run_as_it_says(source: &Path, installed: &Path) {
+    let text = fs::read_to_string(source).expect("sources are text");
+    let (plan, name) = (Plan::of(&text), source.display().to_string());
+    let program = compile(source, installed, &[]);
+    let universe = plan.universe.map(|universe| ["--universe".to_owned(), universe.to_string()]);
+    let job = || {
+        let job = launch(&program).ranks(plan.ranks);
+        universe.iter().fold(job, |job, words| job.options(words))
+    };
+    plan.check(&name, &job().run());
+    let checked = job().env("MPJ_CHECK", "1").run();
+    match plan.checked {
+        Some(code) => assert_eq!(checked.code, code, "{name}, checked: {checked:?}"),
+        None => plan.check(&format!("{name}, checked"), &checked),
     }
 }
 

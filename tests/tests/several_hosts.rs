@@ -397,9 +397,11 @@ fn a_rank_of_another_host_that_left_is_the_cause() {
 #[test]
 fn ranks_that_may_go_on_are_left_alone() {
     let Some(hosts) = open(2) else { return };
-    for (program, how) in [(DEADLOCK, "asleep"), (RANK, "apart"), (RANK, "waiting")] {
+    let jobs = [(DEADLOCK, "asleep"), (RANK, "apart"), (RANK, "waiting")].map(|(program, how)| {
         let options = ["--look-every", "0.01", "--timeout", "4"];
-        let job = job(&hosts, 2, program).options(options).args([how]).stdin(Stdio::null());
+        job(&hosts, 2, program).options(options).args([how]).stdin(Stdio::null()).start()
+    });
+    for job in jobs {
         job.expect(124).says("the job still ran after 4 s");
     }
 }

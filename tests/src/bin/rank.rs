@@ -4,6 +4,7 @@
 //!   never comes, so the others wait for it), or `after` all have joined and the others are blocked in a receive from
 //!   WHO. `amid` is for two ranks, which copy long messages meanwhile.
 //! - `rank well` does everything right. `rank idle` blocks for ever in every rank.
+//! - In `rank alone CALLS`, each rank makes so many calls with itself.
 //! - `rank hosts` prints with how many ranks it shares its host.
 //! - `rank forget` does everything right but that it never finishes.
 //! - `rank error-...` meets an error of the library and returns it from main or handles it, also while another thread
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
     let outcome = match words[..] {
         ["idle"] => idle(),
         ["well"] => well(),
+        ["alone", calls] => alone(calls),
         ["hosts"] => hosts(),
         ["forget"] => forget(),
         ["twice"] => twice(),
@@ -88,6 +90,16 @@ fn main() -> ExitCode {
 /// The number that this rank will have, before it joins.
 fn future_rank() -> String {
     inherited("MPJ_RANK").unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Each rank is often alone in a barrier.
+fn alone(calls: &str) -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    let own = world.self_comm()?;
+    for _ in 0..calls.parse().unwrap_or(0) {
+        own.barrier()?;
+    }
+    world.finish()
 }
 
 /// Rank WHO misbehaves while it and its neighbour copy long messages.

@@ -100,12 +100,12 @@ fn what_a_killed_rank_on_another_host_has_recorded_is_shown() {
     }
 }
 
-/// Many records travel in many parts, beside the output of ranks, and those for which there was no memory are counted.
+/// Many records travel in many parts, and those for which there was no memory are counted.
 #[test]
 fn long_records_come_whole() {
     let Some(traced) = Traced::open() else { return };
-    let job = traced.job(2, example("ring")).options(["--trace-memory", "1M"]);
-    job.args(["--laps", "6500"]).expect(0).says("later calls are missing");
+    let job = traced.job(2, RANK).options(["--trace-memory", "1M"]);
+    job.args(["alone", "13000"]).expect(0).says("later calls are missing");
     let shown = traced.shown();
     // Behind 256 KiB of texts are blocks of 16 KiB with 255 records. Of those of rank 0 a part are no calls.
     let room = ((1 << 20) - (256 << 10)) / (16 << 10) * 255;
