@@ -4,15 +4,13 @@
 //!   never comes, so the others wait for it), or `after` all have joined and the others are blocked in a receive from
 //!   WHO. `amid` is for two ranks, which copy long messages meanwhile.
 //! - `rank well` does everything right. `rank idle` blocks for ever in every rank.
-//! - In `rank alone CALLS`, each rank makes so many calls with itself.
-//! - `rank hosts` prints with how many ranks it shares its host.
+//! - `rank hosts` prints with how many ranks it shares its host. `rank alone CALLS` makes so many calls with itself.
 //! - `rank forget` does everything right but that it never finishes.
 //! - `rank error-...` meets an error of the library and returns it from main or handles it, also while another thread
 //!   polls, or in a thread that ends.
 //! - `rank error-other` meets an error of its own in rank 1. In `rank error-cut` rank 1 prints its error slowly, while
 //!   another rank fails.
-//! - `rank thread-panic` panics in a thread that nobody waits for. `rank leaving` ends one rank while the other goes
-//!   on.
+//! - `rank thread-panic` panics in a thread that nobody waits for. `rank leaving` ends one rank while the other goes on.
 //! - `rank replaced` becomes another program. `rank lists` has two other programs show their open files.
 //! - `rank reads` prints how ranks read each other's memory; `rank unreadable` forbids it. In `rank renounced WHO`,
 //!   rank WHO, or every rank for `all`, changes its user and forbids it between messages.
@@ -32,8 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use mpj::{ANY_TAG, World};
-use rustix::process::Uid;
-use rustix::process::{DumpableBehavior, Signal, getpid, kill_process, set_dumpable_behavior};
+use rustix::process::{DumpableBehavior, Signal, Uid, getpid, kill_process, set_dumpable_behavior};
 use rustix::thread::set_thread_uid;
 use transport_lapi::config::inherited;
 
@@ -92,14 +89,9 @@ fn future_rank() -> String {
     inherited("MPJ_RANK").unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Each rank is often alone in a barrier.
 fn alone(calls: &str) -> Result<(), mpj::Error> {
     let world = mpj::init()?;
-    let own = world.self_comm()?;
-    for _ in 0..calls.parse().unwrap_or(0) {
-        own.barrier()?;
-    }
-    world.finish()
+    (0..calls.parse().unwrap_or(0)).try_for_each(|_: u32| world.self_comm()?.barrier())
 }
 
 /// Rank WHO misbehaves while it and its neighbour copy long messages.
