@@ -55,7 +55,7 @@ fn play_over(network: Network) -> u64 {
     if !has_hosts {
         kinds.push(Kind::Shared);
     }
-    // Long data come in pieces whatever the number of ranks; many take long.
+    // Long data come in pieces whatever the number of ranks, and with many ranks that takes long.
     let most_with_long = if programs > PROGRAMS { 8 } else { 3 };
     let mut accesses = 0;
     for ranks in sizes {

@@ -13,8 +13,8 @@
 
 use std::cell::Cell;
 use std::ffi::CStr;
-use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::{mem, ptr, slice};
 
 /// The name of the function that lends.
@@ -78,21 +78,19 @@ pub struct Loan {
 }
 
 /// Whether this library has lent its memory.
-static HAS_LENT: OnceLock<()> = OnceLock::new();
+static HAS_LENT: AtomicBool = AtomicBool::new(false);
 
 /// Lends the memory of this library's records; nothing if there is none.
 pub(super) fn lend(words: Option<&'static [AtomicU64]>) -> Loan {
     let (form, words) = words.map_or((0, &[][..]), |words| (LOAN, words));
-    if form == LOAN {
-        let _ = HAS_LENT.set(());
-    }
+    HAS_LENT.store(form == LOAN, Relaxed);
     Loan { form, words: words.as_ptr(), len: words.len(), lane: own }
 }
 
 /// Returns whether another library records the parts of the calls that this one records.
 #[inline]
 pub fn has_lent() -> bool {
-    HAS_LENT.get().is_some()
+    HAS_LENT.load(Relaxed)
 }
 
 /// Borrows the memory of the library of this process that records calls, if there is one.
